@@ -1,0 +1,1 @@
+"""The IPython surface of nbresponses: the magics."""
