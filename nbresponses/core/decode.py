@@ -23,7 +23,7 @@ from nbresponses.errors import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EventDecoder", "decode_event"]
+__all__ = ["EventDecoder", "decode_event", "decode_kept"]
 
 _named_payloads = re.compile(rb"^event: .*\ndata: (.*)\n\n", re.MULTILINE).findall
 _bare_payloads = re.compile(rb"^data: (.*)\n\n", re.MULTILINE).findall
@@ -124,6 +124,17 @@ def decode_event(data: str | bytes | ServerSentEvent) -> Event:
     if isinstance(event, InvalidEvent) and event.error is not None:
         raise event.error
     return event
+
+
+def decode_kept(payload: bytes, name: str | None = None) -> Event:
+    """A payload that was received once → the same event again. Never raises: what is no JSON object is an InvalidEvent.
+
+    `name` is the SSE event name it came with, which counts only where the JSON has no type.
+    """
+    event = _event(payload, name.encode() if name else None)
+    return (
+        InvalidEvent(error=DecodeError("the payload is empty, not a JSON object", offset=0)) if event is None else event
+    )
 
 
 def _event(payload: bytes, name: bytes | None) -> Event | None:

@@ -112,13 +112,50 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-class UnknownEvent(Event, frozen=True, kw_only=True):
+class TypedEvent(Event, frozen=True, kw_only=True, tag_field="type", tag=""):
+    """Parent of the classes that the table holds."""
+
+
+class _Opened(Event, frozen=True, kw_only=True):
+    """An event with objects inside, opened once when one of them is first asked for."""
+
+    opened: dict[str, Any] | None = msgspec.field(default=None, name="<opened>")
+
+    def _nested(self, name: str) -> Any:
+        if self.opened is None:
+            msgspec.structs.force_setattr(self, "opened", self.to_dict())
+        return (self.opened or {}).get(name)
+
+    def _object(self, name: str) -> WireObject:
+        value = self._nested(name)
+        return WireObject(value) if isinstance(value, dict) else WireObject()
+
+    def _objects(self, name: str) -> list[Any]:
+        value = self._nested(name)
+        return [_wrapped(entry) for entry in value] if isinstance(value, list) else []
+
+
+class NestedEvent(_Opened, TypedEvent, frozen=True, kw_only=True, tag=""):
+    """Parent of the classes of the table that hold objects."""
+
+
+class UnknownEvent(_Opened, frozen=True, kw_only=True):
     """An event whose type is not in the table, or whose fields do not fit its type: the whole object is kept.
 
     `type` is the JSON type; where it has none, the SSE event name, else "message".
     """
 
     type: str = "message"
+
+    @property
+    def output_index(self) -> int | None:
+        value = self._nested("output_index")
+        return value if isinstance(value, int) else None
+
+    @property
+    def item_id(self) -> str | None:
+        value = self._nested("item_id")
+        return value if isinstance(value, str) else None
 
 
 class InvalidEvent(Event, frozen=True, kw_only=True):
@@ -129,30 +166,3 @@ class InvalidEvent(Event, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         return {}
-
-
-class TypedEvent(Event, frozen=True, kw_only=True, tag_field="type", tag=""):
-    """Parent of the classes that the table holds."""
-
-
-class NestedEvent(TypedEvent, frozen=True, kw_only=True, tag=""):
-    """An event with objects inside, opened once when one of them is first asked for."""
-
-    opened: dict[str, Any] | None = msgspec.field(default=None, name="<opened>")
-
-    def _nested(self, name: str) -> Any:
-        if self.opened is None:
-            msgspec.structs.force_setattr(self, "opened", self.to_dict())
-        return self.opened[name] if self.opened is not None and name in self.opened else None
-
-    def _object(self, name: str) -> WireObject:
-        value = self._nested(name)
-        return WireObject(value) if isinstance(value, dict) else WireObject()
-
-    def _objects(self, name: str) -> list[Any]:
-        value = self._nested(name)
-        return (
-            [WireObject(entry) if isinstance(entry, dict) else entry for entry in value]
-            if isinstance(value, list)
-            else []
-        )
