@@ -44,7 +44,7 @@ class ServerSentEvent(msgspec.Struct, frozen=True, gc=False):
 class BlockReader:
     """Cuts pieces of a byte stream into runs of complete blocks. Searches each byte once, copies it at most twice."""
 
-    __slots__ = ("_after_cr", "_at_start", "_max_bytes", "_pieces", "_size", "oversize")
+    __slots__ = ("_after_cr", "_at_start", "_max_bytes", "_pieces", "_size", "_unusual", "oversize")
 
     def __init__(self, max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_event_bytes
@@ -52,6 +52,7 @@ class BlockReader:
         self._size = 0
         self._at_start = True
         self._after_cr = False
+        self._unusual = True  # at the start, after a CR, and after the end
         self.oversize = 0
         """Bytes of the block that broke the limit when it was given up; 0 while none did."""
 
@@ -60,14 +61,13 @@ class BlockReader:
 
         The run has LF line ends and ends with a blank line, or is empty. Once `oversize` is set, nothing more comes.
         """
-        if self.oversize:
-            return b""
-        if self._at_start:
-            piece = self._without_bom(piece)
-        if b"\r" in piece or self._after_cr:
-            piece = self._with_lf(piece)
-        if not self._pieces and piece[:1] == b"\n":
-            piece = piece.lstrip(b"\n")  # a blank line between blocks says nothing
+        if b"\r" in piece or self._unusual:
+            piece = self._normalized(piece)
+        if not self._pieces:
+            if piece[:1] == b"\n":
+                piece = piece.lstrip(b"\n")  # a blank line between blocks says nothing
+            if piece[-2:] == b"\n\n":
+                return self._checked(piece)
         if not piece:
             return b""
         end = piece.rfind(b"\n\n")
@@ -80,11 +80,8 @@ class BlockReader:
             self._pieces.clear()
             self._size = 0
             end = piece.rfind(b"\n\n")
-        end += 2
-        rest = piece[end:].lstrip(b"\n")
-        if len(piece) == end:
-            return self._checked(piece)
-        run = self._checked(piece[:end])
+        run = self._checked(piece[: end + 2])
+        rest = piece[end + 2 :].lstrip(b"\n")
         if rest and not self.oversize:
             self._keep(rest)
         return run
@@ -97,8 +94,7 @@ class BlockReader:
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size > self._max_bytes:
-            self.oversize = self._size
-            self._pieces.clear()
+            self._give_up(self._size)
 
     def _checked(self, run: bytes) -> bytes:
         """The run up to its first block above the limit (a block counts without its blank line)."""
@@ -107,31 +103,36 @@ class BlockReader:
         good = 0
         for block in run.split(b"\n\n"):
             if len(block.lstrip(b"\n")) >= self._max_bytes:
-                self.oversize = len(block.lstrip(b"\n")) + 1
+                self._give_up(len(block.lstrip(b"\n")) + 1)
                 return run[:good]
             good += len(block) + 2
         return run
 
-    def _without_bom(self, piece: bytes) -> bytes:
-        """One leading byte-order mark is removed; a first piece that may be a part of it waits for the next."""
-        head = b"".join(self._pieces) + piece
+    def _give_up(self, size: int) -> None:
+        self.oversize = size
+        self._unusual = True
         self._pieces.clear()
-        self._size = 0
-        if len(head) < len(_BOM) and _BOM.startswith(head):
-            if head:
-                self._keep(head)
-            return b""
-        self._at_start = False
-        return head.removeprefix(_BOM)
 
-    def _with_lf(self, piece: bytes) -> bytes:
+    def _normalized(self, piece: bytes) -> bytes:
+        """The piece without a leading byte-order mark and with LF line ends; empty while nothing may be said yet."""
+        if self.oversize:
+            return b""
+        if self._at_start:
+            piece = b"".join(self._pieces) + piece
+            self._pieces.clear()
+            self._size = 0
+            if len(piece) < len(_BOM) and _BOM.startswith(piece):  # the next piece will tell
+                if piece:
+                    self._keep(piece)
+                return b""
+            self._at_start = False
+            piece = piece.removeprefix(_BOM)
         if self._after_cr and piece[:1] == b"\n":
             piece = piece[1:]
             self._after_cr = False
-            if not piece:
-                return b""
         if piece:
             self._after_cr = piece[-1:] == b"\r"
+        self._unusual = self._after_cr
         return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
