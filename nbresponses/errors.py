@@ -14,6 +14,7 @@ NBResponsesError
 │   ├── ResponseCancelled
 │   └── ResponseCutOff      no terminal event came, or the stream was stopped here
 ├── LaneError               a lane cannot do that now; names the lane
+├── CaptureError            a capture file cannot be read; names the file and the line
 └── MissingExtra            an optional package is not installed; names the install command
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from nbresponses.core.response import Response
 
 __all__ = [
+    "CaptureError",
     "ConnectionFailed",
     "DecodeError",
     "Disconnected",
@@ -173,6 +175,16 @@ class LaneError(NBResponsesError):
     def __init__(self, message: str, *, lane: str | None = None) -> None:
         super().__init__(message)
         self.lane = lane
+
+
+class CaptureError(NBResponsesError, ValueError):
+    """A capture file that cannot be read. `line` counts from 1; the text never quotes the line."""
+
+    def __init__(self, problem: str, *, path: str, line: int) -> None:
+        super().__init__(f"{path}, line {line}: {problem}")
+        self.problem = problem
+        self.path = path
+        self.line = line
 
 
 class MissingExtra(NBResponsesError, ImportError):

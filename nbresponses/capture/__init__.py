@@ -1,0 +1,1 @@
+"""The record of streams: what was sent and received, when, and what can be asked of it afterwards."""

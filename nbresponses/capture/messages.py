@@ -1,0 +1,88 @@
+"""One message of a capture, and where it belongs. Values only: no list of them, no file.
+
+A message is one of three directions, and `kind` says what it is:
+
+    direction   kind          payload
+    in          event         the JSON text of one event, as received
+    in          remainder     the bytes of a block that was cut off in mid-JSON; no event
+    in          too_large     an event above the size limit, which was not kept: {"reason": …, "bytes": …}
+    out         request       the request body (HTTP) or message (WebSocket), secrets masked
+    note        status, retry, resumed, opened, closed, ended …      the facts, a JSON object
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from nbresponses.core.decode import decode_kept
+from nbresponses.core.wire import InvalidEvent, open_json
+from nbresponses.errors import DecodeError
+
+if TYPE_CHECKING:
+    from array import array
+    from datetime import datetime
+
+    from nbresponses.core.wire import Event
+
+__all__ = ["Channel", "Columns", "Message"]
+
+
+class Channel(NamedTuple):
+    """Everything about a message but its time and its text. Messages of a stream share very few of these."""
+
+    direction: str
+    kind: str
+    transport: str
+    lane: str | None
+    name: str | None
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message. `at` is in seconds since the capture started; `name` the SSE event name of a JSON without a type."""
+
+    at: float
+    direction: str
+    kind: str
+    transport: str
+    lane: str | None
+    name: str | None
+    payload: bytes
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(self.direction, self.kind, self.transport, self.lane, self.name)
+
+    @property
+    def text(self) -> str:
+        """The payload as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.payload.decode("utf-8", "replace")
+
+    def facts(self) -> dict[str, Any]:
+        """The payload as a JSON object. DecodeError where it is none (a remainder, an invalid event)."""
+        return open_json(self.payload)
+
+    def event(self) -> Event | None:
+        """The typed event that was received, decoded anew; None for a message that is no event."""
+        if self.direction != "in":
+            return None
+        if self.kind == "too_large":
+            facts = self.facts()
+            return InvalidEvent(error=DecodeError(str(facts.get("reason")), length=facts.get("bytes") or 0))
+        return decode_kept(self.payload, self.name) if self.kind == "event" else None
+
+    def __repr__(self) -> str:
+        lane = f" lane {self.lane!r}" if self.lane is not None else ""
+        what = f"{self.direction} {self.kind} at {self.at:.3f} s, {self.transport}{lane}"
+        return f"<Message {what}, {len(self.payload)} bytes>"
+
+
+class Columns(NamedTuple):
+    """Messages side by side: message i came `times[i]` seconds after `started`, on `channels[codes[i]]`."""
+
+    started: datetime
+    times: array[float]
+    codes: array[int]
+    payloads: list[bytes]
+    channels: list[Channel]

@@ -1,0 +1,285 @@
+"""The record of a stream: every message with its time, in columns. Never holds a header or a key, never asks a clock.
+
+Messages are kept as they came (`payload` is the very bytes object that the event holds, not a copy) and are decoded
+again on demand, so keeping a stream costs little more than its text: beside the payload 8 bytes for the time, 8 for the
+reference and 4 for the channel (direction, kind, transport, lane, event name), of which a stream has a handful.
+
+One thread writes (the loop's), others may read at any moment: a message is in all columns before it is counted, and
+readers look no further than the count.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import repeat
+from threading import RLock
+from typing import TYPE_CHECKING, Any, overload
+
+from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, dump_json, save_messages
+from nbresponses.capture.masking import masked
+from nbresponses.capture.messages import Channel, Columns, Message
+from nbresponses.core.decode import decode_kept
+from nbresponses.core.wire import InvalidEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from os import PathLike
+
+    from pandas import DataFrame
+
+    from nbresponses.client.stream import ResponseStream
+    from nbresponses.core.wire import Event
+
+__all__ = ["Capture"]
+
+_TYPE_FIRST = (b'{"type":"', b'{"type": "')  # the type is plain to see, so the event name adds nothing
+_ENDINGS = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.cancelled": "cancelled",
+    "error": "error",
+}
+_LAST = 100  # messages that are searched for a terminal event
+
+
+class Capture:
+    """Everything that was sent and received, with times. A sequence of `Message`, oldest first.
+
+    `started` is the wall time (aware, UTC) at the moment when the monotonic clock read `origin`; the `at` that the
+    writing methods take is a reading of that clock, the `at` of a message is in seconds since `started`. `source` says
+    where it comes from, for people.
+    """
+
+    __slots__ = (
+        *("started", "origin", "source", "truncated"),
+        *("_channels", "_codes", "_count", "_counts", "_numbers", "_payloads", "_times"),
+        *("_tee", "_teed", "_tee_lock"),
+    )
+
+    def __init__(self, started: datetime, origin: float = 0.0, source: str = "") -> None:
+        if started.tzinfo is None:
+            raise ValueError("started: an aware datetime is needed, such as datetime.now(UTC)")
+        self.started = started
+        self.origin = origin
+        self.source = source
+        self.truncated = False
+        """True if the file this was loaded from ended in the middle of a message (a crash)."""
+        self._times = array("d")
+        self._codes = array("I")
+        self._payloads: list[bytes] = []
+        self._channels: list[Channel] = []
+        self._counts: list[int] = []
+        self._numbers: dict[Channel, int] = {}
+        self._count = 0
+        self._tee: CaptureWriter | None = None
+        self._teed = 0
+        self._tee_lock = RLock()
+
+    # ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def received(self, events: Sequence[Event], at: float, *, transport: str = "sse", lane: str | None = None) -> None:
+        """Events that came in one piece, at one time. Their payloads are kept, not copied."""
+        payloads = [event.payload for event in events]
+        plain = Channel("in", "event", transport, lane, None)
+        if all(payload.startswith(_TYPE_FIRST) for payload in payloads):
+            self._add(payloads, at - self.origin, repeat(self._number(plain), len(payloads)))
+        else:
+            rows = [_row(event, plain) for event in events]
+            self._add([payload for payload, _ in rows], at - self.origin, [self._number(row[1]) for row in rows])
+
+    def sent(self, message: Mapping[str, Any], at: float, *, transport: str = "http", lane: str | None = None) -> None:
+        """A request body or message. Fields that hold secrets are masked; headers and keys have no way in here."""
+        self._add_one(dump_json(masked(message)), at, Channel("out", "request", transport, lane, None))
+
+    def remainder(self, data: bytes, at: float, *, transport: str = "sse", lane: str | None = None) -> None:
+        """The bytes of a last block that was cut in mid-JSON: kept, and no event."""
+        self._add_one(bytes(data), at, Channel("in", "remainder", transport, lane, None))
+
+    def noted(self, kind: str, at: float, *, transport: str = "http", lane: str | None = None, **facts: object) -> None:
+        """Something that happened: "status", "retry", "resumed", "opened", "closed", "ended" … with JSON-able facts."""
+        self._add_one(dump_json(masked(facts)), at, Channel("note", kind, transport, lane, None))
+
+    def _add_one(self, payload: bytes, at: float, channel: Channel) -> None:
+        self._add([payload], at - self.origin, (self._number(channel),))
+
+    def _add(self, payloads: list[bytes], seconds: float, codes: Iterable[int]) -> None:
+        first = self._count
+        self._payloads += payloads
+        self._times.extend(repeat(seconds, len(payloads)))
+        self._codes.extend(codes)
+        self._count = first + len(payloads)
+        for code in self._codes[first:]:
+            self._counts[code] += 1
+        if self._tee is not None:
+            self._write_tee()
+
+    def _number(self, channel: Channel) -> int:
+        number = self._numbers.get(channel)
+        if number is None:
+            number = self._numbers[channel] = len(self._channels)
+            self._channels.append(channel)
+            self._counts.append(0)
+        return number
+
+    # ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Message]:
+        index = 0
+        while index < self._count:
+            yield self._message(index)
+            index += 1
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        wanted = range(self._count)[index]  # IndexError as for any sequence
+        return [self._message(each) for each in wanted] if isinstance(wanted, range) else self._message(wanted)
+
+    def _message(self, index: int) -> Message:
+        channel = self._channels[self._codes[index]]
+        return Message(self._times[index], *channel, self._payloads[index])
+
+    def __eq__(self, other: object) -> bool:
+        """Same start, source and messages. What is being written elsewhere (`tee`) doesn't count."""
+        if not isinstance(other, Capture):
+            return NotImplemented
+        return (self.started, self.source, len(self)) == (other.started, other.source, len(other)) and all(
+            mine == theirs for mine, theirs in zip(self, other, strict=False)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the start to the latest message; 0 for an empty capture."""
+        return max(self._times[: self._count], default=0.0)
+
+    @property
+    def ending(self) -> str | None:
+        """How the stream that ended last ended: as it was noted, else by its terminal event. None if neither came."""
+        for index in range(self._count - 1, -1, -1):
+            message = self._message(index)
+            if message.kind == "ended" and message.direction == "note":
+                return message.facts().get("ending")
+            if message.kind == "event" and self._count - index <= _LAST:
+                ending = _ENDINGS.get(decode_kept(message.payload, message.name).type)
+                if ending:
+                    return ending
+        return None
+
+    def columns(self) -> Columns:
+        """All messages as columns: what frames are made from. A snapshot; it doesn't grow with the capture."""
+        count = self._count
+        return Columns(
+            self.started, self._times[:count], self._codes[:count], self._payloads[:count], list(self._channels)
+        )
+
+    def __repr__(self) -> str:
+        numbers = {"in": 0, "out": 0, "note": 0}
+        for channel, number in zip(self._channels, list(self._counts), strict=False):
+            numbers[channel.direction] += number
+        kept = f"{numbers['in']} received, {numbers['out']} sent, {numbers['note']} notes"
+        ending = self.ending or "no ending"
+        return f"<Capture: {kept}; {ending}; {self.duration:.3f} s{'; truncated' if self.truncated else ''}>"
+
+    # ── Files and copies ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to `path` as JSON lines (gzip for `.gz`). A file that is there is replaced, at the end."""
+        save_messages(path, CaptureHeader(self.started, self.source), self)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Capture:
+        """Read a file that `save` or `tee` wrote. Raises CaptureError (file, line), or OSError as `open` does.
+
+        A last line that was cut off by a crash is left out, and `truncated` says so.
+        """
+        with CaptureReader(path) as reader:
+            capture = cls(reader.header.started, source=reader.header.source)
+            for message in reader:
+                capture._add([message.payload], message.at, (capture._number(message.channel),))
+            capture.truncated = reader.truncated
+        return capture
+
+    def tee(self, path: str | PathLike[str], *, append: bool = False) -> None:
+        """Write to `path` as well, from now on as it happens; what is there already is written first.
+
+        A file that exists is replaced, or continued with `append`. One file at a time. If it cannot be written later
+        on (a full disk), that is noted ("tee_failed") and the stream goes on.
+        """
+        self.close()
+        writer = CaptureWriter(path, CaptureHeader(self.started, self.source), append=append)
+        with self._tee_lock:
+            self._tee, self._teed = writer, 0
+            self._write_tee()
+
+    def close(self) -> None:
+        """End the live writing, if there is any. The capture itself stays as it is."""
+        with self._tee_lock:
+            writer, self._tee = self._tee, None
+            if writer is not None:
+                writer.close()
+
+    def _write_tee(self) -> None:
+        with self._tee_lock:
+            first, self._teed = self._teed, self._count
+            if self._tee is None or first == self._teed:
+                return
+            try:
+                self._tee.write(self[first : self._teed])
+            except OSError as error:
+                self._tee = None
+                at = self._times[self._count - 1] + self.origin
+                self.noted("tee_failed", at, reason=f"{type(error).__name__}: {error}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        times, codes, payloads, channels = self.columns()[1:]
+        return {
+            "started": self.started, "origin": self.origin, "source": self.source, "truncated": self.truncated,
+            "times": times, "codes": codes, "payloads": payloads, "channels": channels,
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["started"], state["origin"], state["source"])  # type: ignore[misc]
+        self.truncated = state["truncated"]
+        self._times, self._codes, self._payloads = state["times"], state["codes"], state["payloads"]
+        self._count = len(self._payloads)
+        for channel in state["channels"]:
+            self._number(channel)
+        for code in self._codes:
+            self._counts[code] += 1
+
+    # ── What can be asked of it ──────────────────────────────────────────────────────────────────────────────────────
+
+    def replay(self, speed: float | None = 1.0) -> ResponseStream:
+        """The same stream again, at `speed` times its pace (None: without waiting), through the path of a live one."""
+        from nbresponses.client.replay import replay
+
+        return replay(self, speed)
+
+    def events(self) -> DataFrame:
+        """One row per event received; columns, types and units in docs/captures.md."""
+        from nbresponses.capture.frames import events_frame
+
+        return events_frame(self.columns(), source=self.source)
+
+
+def _row(event: Event, plain: Channel) -> tuple[bytes, Channel]:
+    """Payload and channel of an event whose payload doesn't begin with its type."""
+    payload = event.payload
+    if isinstance(event, InvalidEvent):
+        if payload:
+            return payload, plain
+        facts = {"reason": event.error.reason, "bytes": event.error.length} if event.error else {}
+        return dump_json(facts), plain._replace(kind="too_large")
+    if not payload:  # made by hand
+        return dump_json(event.to_dict()), plain
+    named = decode_kept(payload).type != event.type
+    return payload, plain._replace(name=event.type) if named else plain
