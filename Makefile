@@ -1,0 +1,60 @@
+# make demo        a real %%responses cell against the embedded server: no key, no network
+# make test        the tests (under ten minutes)
+# make test-full   soaks, other people's servers, every Python that is there
+# make check       format, lint, types
+# make bench       measurements, side by side in one run
+
+PYTHONS ?= python3.13 python3.12 python3.11
+PYTHON ?= $(shell for p in python3 $(PYTHONS); do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TESTS ?= tests
+
+.PHONY: demo test test-full check format bench clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/installed-demo
+	$(BIN)/python -m nbresponses_magics.demo
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q -m "not slow" $(TESTS)
+
+test-full: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q $(TESTS)
+	@for p in $(PYTHONS); do \
+	    $$p -c '' 2>/dev/null || { echo "$$p: not here, not tested"; continue; }; \
+	    $(MAKE) --no-print-directory test VENV=.venv-$$p PYTHON=$$p || exit 1; \
+	done
+
+check: $(VENV)/installed-check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed-check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/installed-test
+	$(BIN)/python -m benchmarks.decode
+
+clean:
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed-demo: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[demo]"
+	@touch $@
+
+$(VENV)/installed-test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[test]"
+	@touch $@
+
+$(VENV)/installed-check: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[test,check]"
+	@touch $@
