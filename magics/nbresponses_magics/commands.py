@@ -1,0 +1,110 @@
+"""`%responses` and its commands: what they print. Text only; a key is never printed, only the name of its variable."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+
+from nbresponses_magics.options import closest, help_text
+from nbresponses_magics.settings import DEFAULTS, project_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from nbresponses_magics.session import Endpoint, Session
+
+__all__ = ["COMMANDS", "EXAMPLES", "request_text", "run_command"]
+
+EXAMPLES = """\
+%%responses
+Why is the sky blue? One sentence.
+
+%%responses answer << -m gpt-5-mini --reasoning low
+Compare {{first}} with {{second}}.
+
+%%responses -c --hosted image_generation:partial_images=2
+Draw that.
+"""
+
+
+def run_command(session: Session, words: list[str]) -> str:
+    """The text that `%responses words…` prints. Without words: settings, endpoint and key variable."""
+    if not words:
+        return _settings(session)
+    name, *rest = words
+    if name not in COMMANDS:
+        hint = closest(name, COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"%responses has no command {name!r}{hint} (a prompt goes into a %%responses cell)")
+    if rest:
+        raise UsageError(f"%responses {name} takes nothing more: {' '.join(rest)}")
+    return COMMANDS[name](session)
+
+
+def request_text(endpoint: Endpoint, body: Mapping[str, Any]) -> str:
+    """What `--no-execute` shows: method, address and body; no headers."""
+    url = f"{endpoint.shown.rstrip('/')}/responses" if endpoint.base_url or not endpoint.demo else "the demo server"
+    return f"POST {url}\n{json.dumps({**body, 'stream': True}, indent=2, ensure_ascii=False)}"
+
+
+def _settings(session: Session) -> str:
+    settings = session.settings
+    rows = [f"endpoint    {_where(session)}", f"key         {_key(session)}"]
+    if session.last_completed:
+        rows.append(f"last answer {session.last_completed}")
+    if (path := project_file()) is not None:
+        rows.append(f"project     {path}")
+    rows.append("")
+    for name in sorted(settings.class_trait_names(config=True)):
+        value = settings.value(name)
+        mark = "" if value == DEFAULTS.get(name) else "  (set)"
+        rows.append(f"Responses.{name} = {value!r}{mark}")
+    return "\n".join(rows)
+
+
+def _where(session: Session) -> str:
+    endpoint = session.endpoint()
+    if not endpoint.demo:
+        return f"{endpoint.shown}  ({endpoint.source})"
+    state = session.demo_url or "starts with the first cell"
+    return f"embedded demo server, {state}  ({endpoint.source})"
+
+
+def _key(session: Session) -> str:
+    if session.key_variable is not None:
+        return f"{session.key_variable} is set"
+    return f"{session.settings.value('api_key_env')} is not set"
+
+
+def _help(_session: Session) -> str:
+    commands = "  ".join(f"%responses {name}" for name in COMMANDS)
+    return f"{EXAMPLES}\n{help_text()}\ncommands:\n  %responses  {commands}"
+
+
+def _models(session: Session) -> str:
+    endpoint = session.endpoint()
+    names = sorted(model.id for model in session.client(endpoint).models())
+    session.saw_models(names)
+    return "\n".join([f"{len(names)} models at {session.endpoint().shown}", *names])
+
+
+def _demo(session: Session) -> str:
+    url = session.start_demo()
+    from nbresponses.demo.scenarios import SCENARIOS
+
+    rows = [f"  {scenario.model:<17} {scenario.about}" for scenario in SCENARIOS.values()]
+    return "\n".join([f"Using the embedded demo server at {url} (%responses reset leaves it). Its models:", *rows])
+
+
+def _reset(session: Session) -> str:
+    session.reset()
+    return "The last answer is forgotten, connections are closed, the embedded demo server is stopped. Settings stay."
+
+
+COMMANDS: dict[str, Callable[[Session], str]] = {
+    "help": _help,
+    "models": _models,
+    "demo": _demo,
+    "reset": _reset,
+}

@@ -1,0 +1,109 @@
+"""What a cell says when its response did not end well: one short block, no traceback unless the settings ask for it.
+
+The error itself stays what it is (user code can catch it); only how IPython shows it is set, on the one instance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from nbresponses.errors import (
+    ConnectionFailed,
+    Disconnected,
+    NBResponsesError,
+    Rejected,
+    ResponseCancelled,
+    ResponseCutOff,
+    ResponseError,
+    ResponseFailed,
+    TimedOut,
+)
+
+if TYPE_CHECKING:
+    from nbresponses.client.stream import ResponseStream
+
+__all__ = ["explain", "interrupted", "remedy", "without_traceback"]
+
+AnyError = TypeVar("AnyError", bound=BaseException)
+
+# Code or type of an error → what helps most often.
+_BY_CODE = {
+    "context_length_exceeded": "shorten the prompt, or start anew without --continue",
+    "insufficient_quota": "the account has no quota left; look at its billing page",
+    "invalid_api_key": "check the key in the environment variable that %responses names",
+    "invalid_prompt": "the prompt was refused; change its wording",
+    "model_not_found": "see the names that this server knows: %responses models",
+    "previous_response_not_found": "start anew without --continue or --previous",
+    "rate_limit_exceeded": "wait a little, then run the cell again",
+    "server_error": "run the cell again; nothing is wrong with the request itself",
+    "vector_store_timeout": "run the cell again",
+}
+_BY_STATUS = {
+    400: "look at the request: %%responses -N shows it",
+    401: "check the key in the environment variable that %responses names",
+    403: "the key may not use this model or server",
+    404: "check the model (%responses models) and the base URL (%responses)",
+    408: "run the cell again",
+    413: "the request is too large; shorten the prompt or the images",
+    422: "look at the request: %%responses -N shows it",
+    429: "wait a little, then run the cell again",
+}
+_BY_KIND: tuple[tuple[type[Exception], str], ...] = (
+    (ConnectionFailed, "check the base URL and the network: %responses shows where requests go"),
+    (TimedOut, "run the cell again, or raise the limit: %config Responses.timeouts = {...}"),
+    (Disconnected, "run the cell again"),
+    (ResponseCutOff, "run the cell again; with --background the server keeps the response"),
+    (ResponseCancelled, "run the cell again"),
+)
+
+
+def remedy(error: BaseException) -> str | None:
+    """What probably helps, None where nothing can be said. The error's code counts most, then status, then kind."""
+    said = _said(error)
+    for key in ("code", "type"):
+        if (word := said.get(key)) in _BY_CODE:
+            return _BY_CODE[str(word)]
+    cause = error.__cause__
+    if isinstance(error, Rejected):
+        server = "run the cell again; the server has a problem" if error.status >= 500 else None
+        return _BY_STATUS.get(error.status, server)
+    if isinstance(error, ResponseFailed):
+        return "run the cell again"
+    if isinstance(error, ResponseCutOff) and isinstance(cause, NBResponsesError):
+        return remedy(cause)
+    return next((text for kind, text in _BY_KIND if isinstance(error, kind)), None)
+
+
+def _said(error: BaseException) -> dict[str, object]:
+    if isinstance(error, Rejected):
+        return error.error
+    if isinstance(error, ResponseError):
+        return error.response.error or {}
+    return {}
+
+
+def explain(error: NBResponsesError, stream: ResponseStream | None = None) -> str:
+    """The block: what happened, the request id, what came before it, the likely remedy. A line each, plain text."""
+    from nbresponses.render import clean
+
+    lines = [f"{type(error).__name__}: {error}"]
+    request_id = stream.request_id if stream is not None else getattr(error, "request_id", None)
+    if request_id and request_id not in lines[0]:
+        lines.append(f"request id: {request_id}")
+    if stream is not None and stream.response.output:
+        lines.append("kept: what came before it is in _responses")
+    if (help_ := remedy(error)) is not None:
+        lines.append(f"remedy: {help_}")
+    return "\n".join(clean(line) for line in lines)
+
+
+def interrupted() -> KeyboardInterrupt:
+    """An interrupt as IPython knows it, shown in one line."""
+    return without_traceback(KeyboardInterrupt("interrupted"), "interrupted: what came is in _responses")
+
+
+def without_traceback(error: AnyError, block: str) -> AnyError:
+    """Let IPython show `block` instead of a traceback for this one error."""
+    # IPython looks the hook up on the value, so an attribute of the instance is enough.
+    error.__dict__["_render_traceback_"] = block.splitlines
+    return error

@@ -1,0 +1,293 @@
+"""The options of `%%responses`, as one table: the parser, the help text and the completions are all made from it.
+
+Never reads settings or the notebook's namespace, never sends anything. Every mistake in the line is a one-line UsageError.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+import keyword
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from IPython.core.error import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["EFFORTS", "HOSTED_TOOLS", "OPTIONS", "Option", "Options", "closest", "help_text", "parse", "split"]
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+# What completion offers after --hosted; any other tool type is sent as it is written.
+HOSTED_TOOLS: dict[str, tuple[str, ...]] = {
+    "code_interpreter": ("container",),
+    "computer_use_preview": ("display_width", "display_height", "environment"),
+    "file_search": ("vector_store_ids", "max_num_results"),
+    "image_generation": ("partial_images", "size", "quality", "background", "output_format", "model"),
+    "local_shell": (),
+    "mcp": ("server_label", "server_url", "require_approval", "allowed_tools"),
+    "web_search": ("search_context_size", "user_location", "filters"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its flags, the name of its value (None: a switch), its help, and what completes its value."""
+
+    flags: tuple[str, ...]
+    value: str | None
+    help: str
+    read: Callable[[str], Any] = str
+    repeats: bool = False
+    completes: str = ""
+
+    @property
+    def field(self) -> str:
+        return self.flags[-1].lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one line asks for. None where nothing was said."""
+
+    model: str | None = None
+    instructions: str | None = None
+    reasoning: str | None = None
+    no_summary: bool = False
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    hosted: tuple[dict[str, Any], ...] = ()
+    param: tuple[tuple[str, Any], ...] = ()
+    previous: str | None = None
+    continue_: bool = False
+    background: bool = False
+    base_url: str | None = None
+    insecure: bool = False
+    out: str | None = None
+    capture: str | None = None
+    replay: str | None = None
+    speed: float | None = 1.0
+    json: bool = False
+    raw: bool = False
+    quiet: bool = False
+    no_widget: bool = False
+    no_execute: bool = False
+
+
+def _value(text: str) -> Any:
+    """A value as JSON, else as the string it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"expected key=value, not {text!r}")
+    return name.strip(), _value(value)
+
+
+def _hosted(text: str) -> dict[str, Any]:
+    kind, _, rest = text.partition(":")
+    if not kind.strip():
+        raise argparse.ArgumentTypeError(f"expected TOOL or TOOL:key=value,..., not {text!r}")
+    tool = {"type": kind.strip(), **dict(_pair(pair) for pair in _at_commas(rest))}
+    if tool["type"] == "code_interpreter":
+        tool.setdefault("container", {"type": "auto"})  # the API refuses the tool without one
+    return tool
+
+
+def _at_commas(text: str) -> list[str]:
+    """Cut at the commas that are outside brackets and quotes, so that JSON lists and objects can be values."""
+    pieces, depth, quoted, start = [], 0, False, 0
+    for at, char in enumerate(text):
+        if char == '"' and (at == 0 or text[at - 1] != "\\"):
+            quoted = not quoted
+        elif not quoted and char in "[{":
+            depth += 1
+        elif not quoted and char in "]}":
+            depth -= 1
+        elif char == "," and not quoted and depth == 0:
+            pieces.append(text[start:at])
+            start = at + 1
+    return [piece for piece in [*pieces, text[start:]] if piece.strip()]
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, or max, not {text!r}")
+    return speed
+
+
+def _name(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a variable name")
+    return text
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(("-m", "--model"), "MODEL", "the model that answers", completes="model"),
+    Option(("-s", "--instructions"), "TEXT", "instructions (the system message) for this request"),
+    Option(("--reasoning",), "EFFORT", "reasoning effort; asks for a summary too", completes="effort"),
+    Option(("--no-summary",), None, "with --reasoning: do not ask for the summary"),
+    Option(("--max-output-tokens",), "N", "upper limit of generated tokens, reasoning included", read=int),
+    Option(("--temperature",), "T", "sampling temperature", read=float),
+    Option(
+        ("--hosted",),
+        "TOOL[:key=value,...]",
+        "a tool that the server runs, for example image_generation:partial_images=3; may be repeated",
+        read=_hosted,
+        repeats=True,
+        completes="hosted",
+    ),
+    Option(
+        ("-p", "--param"),
+        "key=value",
+        "any other field of the request; the value as JSON, else as a string; may be repeated",
+        read=_pair,
+        repeats=True,
+    ),
+    Option(("--previous",), "ID", "continue from this response"),
+    Option(("-c", "--continue"), None, "continue from the last completed answer of this notebook"),
+    Option(("--background",), None, "let the server go on with the response when the connection ends"),
+    Option(("--base-url",), "URL", "the server, ending in /v1 as a rule"),
+    Option(("--insecure",), None, "allow the key to be sent over plain http to a host other than this machine"),
+    Option(("-o", "--out"), "NAME", "also bind the result to this variable", read=_name, completes="name"),
+    Option(("--capture",), "FILE", "write every message to this file as it arrives (JSON lines)", completes="file"),
+    Option(("--replay",), "FILE", "show a captured stream again instead of sending anything", completes="file"),
+    Option(("--speed",), "N", "with --replay: 2 is twice as fast, max does not wait (default 1)", read=_speed),
+    Option(("--json",), None, "the cell is the request body, as JSON"),
+    Option(("--raw",), None, "send the cell as it stands: {{...}} is not replaced"),
+    Option(("-q", "--quiet"), None, "show nothing; the result is in _responses"),
+    Option(("--no-widget",), None, "show the answer by display updates, never by a widget"),
+    Option(("-N", "--no-execute"), None, "show the request that would be sent, and do not send it"),
+)
+
+_FIELDS = {"continue": "continue_"}  # a keyword of Python cannot be a field
+_ASSIGNMENT = re.compile(r"\s*([^\s<]+)\s*<<(?!<)\s*(.*)", re.DOTALL)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse would print a usage block and exit the interpreter.
+        raise UsageError(message.removeprefix("argument "))
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="%%responses", add_help=False, allow_abbrev=False, usage="%%%%responses [NAME <<] [options]")
+    for option in OPTIONS:
+        dest = _FIELDS.get(option.field, option.field)
+        if option.value is None:
+            parser.add_argument(*option.flags, dest=dest, action="store_true", help=option.help)
+            continue
+        action = "append" if option.repeats else "store"
+        parser.add_argument(
+            *option.flags,
+            dest=dest,
+            action=action,
+            type=option.read,
+            metavar=option.value,
+            help=option.help,
+            default=argparse.SUPPRESS,
+        )
+    return parser
+
+
+def parse(line: str) -> Options:
+    """Read the line of a `%%responses` cell (what follows the magic's name).
+
+    Raises:
+        UsageError: one line that names what is wrong, with the closest option where one is misspelled.
+    """
+    assigned, rest = _assignment(line)
+    known, unknown = _parser().parse_known_args(split(rest))
+    if unknown:
+        raise UsageError(_unknown(unknown[0]))
+    said = {key: tuple(value) if isinstance(value, list) else value for key, value in vars(known).items()}
+    if assigned is not None:
+        if said.get("out", assigned) != assigned:
+            raise UsageError(f"two names for the result: {assigned} << and --out {said['out']}")
+        said["out"] = assigned
+    options = Options(**said)
+    _check(options)
+    return options
+
+
+def split(line: str) -> list[str]:
+    """Split as a shell does: quotes group words. UsageError on an unbalanced quote."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    if os.name == "nt":
+        lexer.escape = ""  # a backslash separates folders there
+    try:
+        return list(lexer)
+    except ValueError:
+        raise UsageError(f"unbalanced quote in: {line.strip()}") from None
+
+
+def closest(word: str, names: Iterable[str]) -> str:
+    """ ", did you mean X?" for the name most like `word`, or "" where none is."""
+    found = difflib.get_close_matches(word, list(names), n=1, cutoff=0.5)
+    return f", did you mean {found[0]}?" if found else ""
+
+
+def help_text() -> str:
+    """The options with their help, 100 columns wide."""
+
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, max_help_position=32, width=100)
+
+    parser = _parser()
+    parser.formatter_class = formatter
+    return parser.format_help()
+
+
+def _assignment(line: str) -> tuple[str | None, str]:
+    """`NAME << rest` → (NAME, rest); anything else → (None, line)."""
+    match = _ASSIGNMENT.fullmatch(line)
+    if match is None:
+        return None, line
+    try:
+        return _name(match[1]), match[2]
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _unknown(word: str) -> str:
+    if not word.startswith("-"):
+        return f"unexpected {word!r} on the %%responses line: the prompt goes below it, in the cell"
+    flag = word.partition("=")[0]
+    return f"unknown option {flag}" + closest(flag, [flag for option in OPTIONS for flag in option.flags])
+
+
+def _check(options: Options) -> None:
+    """Refuse what contradicts itself."""
+    if options.previous is not None and options.continue_:
+        raise UsageError("--previous and --continue exclude each other")
+    if options.no_summary and options.reasoning is None:
+        raise UsageError("--no-summary needs --reasoning EFFORT")
+    if options.replay is None:
+        if options.speed != _default("speed"):
+            raise UsageError("--speed needs --replay FILE")
+    elif options.no_execute:
+        raise UsageError("--replay and --no-execute exclude each other: a replay sends nothing")
+
+
+def _default(name: str) -> Any:
+    return next(field.default for field in dataclasses.fields(Options) if field.name == name)

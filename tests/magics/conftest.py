@@ -1,0 +1,38 @@
+"""Shells for the magics' tests: fresh, in memory, away from the user's own settings and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.history import HistoryManager
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A new shell without history file, in an empty folder, with no key in the environment."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "pyproject.toml").write_text("")
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(HistoryManager, "enabled", False)
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance(config=Config())
+    yield made
+    made.extension_manager.unload_extension("nbresponses")
+    made.restore_sys_module_state()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def loaded(shell: Any) -> Any:
+    """The same, with the extension loaded."""
+    shell.run_line_magic("load_ext", "nbresponses")
+    return shell
