@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,8 +43,8 @@ def open_json(payload: bytes) -> dict[str, Any]:
     """The payload as plain Python objects; DecodeError unless it is a JSON object, and no other failure.
 
     What strict JSON refuses and servers written in Python send is read: NaN and Infinity, lone surrogates, control
-    characters inside strings, integers beyond 64 bits. Of a key that stands twice the last value counts. Bytes that are
-    not UTF-8 become U+FFFD.
+    characters inside strings, integers beyond 64 bits (beyond 4300 digits as a float, which is infinite). Of a key that
+    stands twice the last value counts. Bytes that are not UTF-8 become U+FFFD.
     """
     try:
         value = msgspec.json.decode(payload)
@@ -56,16 +57,24 @@ def open_json(payload: bytes) -> dict[str, Any]:
 
 def _open_leniently(payload: bytes) -> Any:
     text = payload.decode("utf-8", "replace")
+    offset = None
     try:
-        return json.loads(text, strict=False)
+        return json.loads(text, strict=False, parse_int=_integer)
     except json.JSONDecodeError as error:
-        offset = len(text[: error.pos].encode("utf-8", "replace"))
         reason = f"malformed JSON: {error.msg[0].lower()}{error.msg[1:]}"
+        before = text[: error.pos].encode()
+        if payload.startswith(before):  # bytes that are not UTF-8 shift the places
+            offset = len(before)
     except RecursionError:
-        offset, reason = None, "malformed JSON: nested too deeply"
-    except ValueError:
-        offset, reason = None, "malformed JSON: a number too long to read"
+        reason = "malformed JSON: nested too deeply"
     raise _refusal(reason, payload, offset)
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:  # Python refuses very long integers
+        return float(digits)
 
 
 def _refusal(reason: str, payload: bytes, offset: int | None = None) -> DecodeError:
@@ -103,7 +112,7 @@ def _sent_fields(event: Event) -> list[tuple[str, Any]]:
     return [
         (field.name, value)
         for field in msgspec.structs.fields(event)
-        if field.name not in {"payload", "opened"} and (value := getattr(event, field.name)) != field.default
+        if field.name != "payload" and (value := getattr(event, field.name)) != field.default
     ]
 
 
@@ -116,15 +125,15 @@ class TypedEvent(Event, frozen=True, kw_only=True, tag_field="type", tag=""):
     """Parent of the classes that the table holds."""
 
 
-class _Opened(Event, frozen=True, kw_only=True):
+class _Opened(Event, frozen=True, gc=True, kw_only=True, dict=True):
     """An event with objects inside, opened once when one of them is first asked for."""
 
-    opened: dict[str, Any] | None = msgspec.field(default=None, name="<opened>")
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        return self.to_dict()  # no field of the struct: what was opened is no part of the event's value
 
     def _nested(self, name: str) -> Any:
-        if self.opened is None:
-            msgspec.structs.force_setattr(self, "opened", self.to_dict())
-        return (self.opened or {}).get(name)
+        return self._fields.get(name)
 
     def _object(self, name: str) -> WireObject:
         value = self._nested(name)
@@ -150,7 +159,7 @@ class UnknownEvent(_Opened, frozen=True, kw_only=True):
     @property
     def output_index(self) -> int | None:
         value = self._nested("output_index")
-        return value if isinstance(value, int) else None
+        return value if type(value) is int else None
 
     @property
     def item_id(self) -> str | None:
@@ -158,7 +167,7 @@ class UnknownEvent(_Opened, frozen=True, kw_only=True):
         return value if isinstance(value, str) else None
 
 
-class InvalidEvent(Event, frozen=True, kw_only=True):
+class InvalidEvent(Event, frozen=True, gc=True, kw_only=True):
     """A payload that is no JSON object, or an event above the size limit. `error` says why; `to_dict()` is empty."""
 
     type: str = "invalid"
