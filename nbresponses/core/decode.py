@@ -114,7 +114,7 @@ def decode_event(data: str | bytes | ServerSentEvent) -> Event:
     """
     name: bytes | None = None
     if isinstance(data, ServerSentEvent):
-        name = data.event.encode() if data.event else None
+        name = data.event.encode("utf-8", "replace") if data.event else None
         data = data.data
     # A lone surrogate in a str cannot be written in UTF-8; as its JSON escape it means the same.
     payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else bytes(data)
@@ -131,7 +131,7 @@ def decode_kept(payload: bytes, name: str | None = None) -> Event:
 
     `name` is the SSE event name it came with, which counts only where the JSON has no type.
     """
-    event = _event(payload, name.encode() if name else None)
+    event = _event(payload, name.encode("utf-8", "replace") if name else None)
     return (
         InvalidEvent(error=DecodeError("the payload is empty, not a JSON object", offset=0)) if event is None else event
     )

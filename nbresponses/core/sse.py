@@ -120,10 +120,8 @@ class BlockReader:
         if self._at_start:
             piece = b"".join(self._pieces) + piece
             self._pieces.clear()
-            self._size = 0
             if len(piece) < len(_BOM) and _BOM.startswith(piece):  # the next piece will tell
-                if piece:
-                    self._keep(piece)
+                self._pieces = [piece] if piece else []
                 return b""
             self._at_start = False
             piece = piece.removeprefix(_BOM)
@@ -169,7 +167,7 @@ def parse_block(block: bytes) -> Block:
 
 
 def _milliseconds(digits: bytes) -> int:
-    return int(digits[:18])  # longer than an age of the universe; int() itself refuses very long texts
+    return int(digits.lstrip(b"0")[:18] or b"0")  # no one waits for longer; int() itself refuses very long texts
 
 
 class SSEDecoder:
@@ -196,7 +194,12 @@ class SSEDecoder:
         return [event for block in run.split(b"\n\n") if (event := self._dispatch(block))] if run else []
 
     def finish(self) -> list[ServerSentEvent]:
-        """The end of the stream: deliver a last block that lacks its blank line, if it has data."""
+        """The end of the stream: deliver a last block that lacks its blank line, if it has data.
+
+        The decoder is then ready for the next connection; id and reconnection time stay, and so does an error.
+        """
+        if self._blocks.oversize:
+            return []
         rest, self._blocks = self._blocks.rest(), BlockReader(self._max_bytes)
         event = self._dispatch(rest)
         return [event] if event else []
