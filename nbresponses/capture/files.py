@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "CaptureHeader", "CaptureReader", "CaptureWriter", "dump_json", "save_messages"]
 
 VERSION = 1
+_BATCH_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20  # a first line longer than this is no header
 _LINES_PER_WRITE = 1024
 
@@ -101,8 +102,7 @@ def _message_line(message: Message) -> bytes:
     return _encode_line(line) + b"\n"
 
 
-def _read_message(raw: bytes, offset: float) -> Message:
-    line = _decode_line(raw)
+def _read_message(line: _Line, offset: float) -> Message:
     if line.text is not None:
         payload = line.text.encode()
     elif line.base64 is not None:
@@ -110,6 +110,14 @@ def _read_message(raw: bytes, offset: float) -> Message:
     else:
         raise ValueError("neither text nor base64")
     return Message(line.at + offset, line.direction, line.kind, line.transport, line.lane, line.name, payload)
+
+
+def _read_messages(lines: list[bytes], offset: float) -> list[Message] | None:
+    """The messages of lines that are all as they should be, else None."""
+    try:
+        return [_read_message(line, offset) for line in map(_decode_line, lines)]
+    except _DAMAGED:
+        return None
 
 
 class CaptureReader:
@@ -123,7 +131,10 @@ class CaptureReader:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.truncated = False
-        self._number = 0
+        self._number = 1  # of the line that is read
+        self._offset = 0.0  # of the part that is read: seconds from the first header's start to its own
+        self._torn: CaptureError | None = None
+        self._torn_line = b""
         self._file = _open(self.path, "rb")
         try:
             self.header = self._first_header()
@@ -141,43 +152,61 @@ class CaptureReader:
         self._file.close()
 
     def __iter__(self) -> Iterator[Message]:
-        offset = 0.0
-        torn: CaptureError | None = None  # forgiven if nothing, or a new header, follows
-        complete = True
-        for raw in self._lines():
-            found = self._message_or_header(raw, offset)
-            if isinstance(found, CaptureHeader):
-                offset = (found.started - self.header.started).total_seconds()
-                self.truncated = self.truncated or torn is not None
-                torn = None
-            elif torn is not None:
-                raise torn
-            elif isinstance(found, CaptureError):
-                torn, complete = found, raw.endswith(b"\n")
+        for messages in self.batches():
+            yield from messages
+
+    def batches(self) -> Iterator[list[Message]]:
+        """The same messages, some thousand at a time."""
+        while lines := self._readlines():
+            messages = None if self._torn else _read_messages(lines, self._offset)
+            if messages is None:
+                messages = self._read_carefully(lines)
             else:
-                yield found
-        if torn is not None and complete:
-            raise torn
-        self.truncated = self.truncated or torn is not None
+                self._number += len(lines)
+            yield messages
+        if self._torn is not None:
+            if self._torn_line.endswith(b"\n"):
+                raise self._torn
+            self.truncated = True
 
-    def _lines(self) -> Iterator[bytes]:
-        while raw := self._readline():
-            if raw.strip():
-                yield raw
-
-    def _readline(self, limit: int = -1) -> bytes:
-        self._number += 1
+    def _readlines(self) -> list[bytes]:
+        lines: list[bytes] = []
+        size = 0
         try:
-            return self._file.readline(limit)
+            for raw in self._file:
+                lines.append(raw)
+                size += len(raw)
+                if size >= _BATCH_BYTES:
+                    break
         except EOFError:  # the compressed data ends early
             self.truncated = True
-            return b""
         except (gzip.BadGzipFile, zlib.error) as error:
             raise self._error("the compressed data is damaged") from error
+        return lines
 
-    def _message_or_header(self, raw: bytes, offset: float) -> Message | CaptureHeader | CaptureError:
+    def _read_carefully(self, lines: list[bytes]) -> list[Message]:
+        """Line by line. A damaged line is forgiven if nothing, or a new header, follows it."""
+        messages: list[Message] = []
+        for raw in lines:
+            self._number += 1
+            if not raw.strip():
+                continue
+            found = self._message_or_header(raw)
+            if isinstance(found, CaptureHeader):
+                self._offset = (found.started - self.header.started).total_seconds()
+                self.truncated = self.truncated or self._torn is not None
+                self._torn = None
+            elif self._torn is not None:
+                raise self._torn
+            elif isinstance(found, CaptureError):
+                self._torn, self._torn_line = found, raw
+            else:
+                messages.append(found)
+        return messages
+
+    def _message_or_header(self, raw: bytes) -> Message | CaptureHeader | CaptureError:
         try:
-            return _read_message(raw, offset)
+            return _read_message(_decode_line(raw), self._offset)
         except _DAMAGED as error:
             reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is no complete JSON object"
         try:
@@ -187,7 +216,10 @@ class CaptureReader:
         return self._header(raw)
 
     def _first_header(self) -> CaptureHeader:
-        raw = self._readline(_HEADER_BYTES)
+        try:
+            raw = self._file.readline(_HEADER_BYTES)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self._error("the compressed data is damaged") from error
         try:
             _decode_magic(raw)
         except _DAMAGED:

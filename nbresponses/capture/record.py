@@ -11,7 +11,8 @@ readers look no further than the count.
 from __future__ import annotations
 
 from array import array
-from itertools import repeat
+from collections import Counter
+from operator import methodcaller
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
@@ -22,7 +23,7 @@ from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
 
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Capture"]
 
-_TYPE_FIRST = (b'{"type":"', b'{"type": "')  # the type is plain to see, so the event name adds nothing
+# Where the type is plain to see, the event name adds nothing.
+_begins_with_type = methodcaller("startswith", (b'{"type":"', b'{"type": "'))
 _ENDINGS = {
     "response.completed": "completed",
     "response.incomplete": "incomplete",
@@ -54,7 +56,7 @@ class Capture:
 
     __slots__ = (
         *("started", "origin", "source", "truncated"),
-        *("_channels", "_codes", "_count", "_counts", "_numbers", "_payloads", "_times"),
+        *("_channels", "_codes", "_count", "_numbers", "_payloads", "_times"),
         *("_tee", "_teed", "_tee_lock"),
     )
 
@@ -70,7 +72,6 @@ class Capture:
         self._codes = array("I")
         self._payloads: list[bytes] = []
         self._channels: list[Channel] = []
-        self._counts: list[int] = []
         self._numbers: dict[Channel, int] = {}
         self._count = 0
         self._tee: CaptureWriter | None = None
@@ -83,11 +84,13 @@ class Capture:
         """Events that came in one piece, at one time. Their payloads are kept, not copied."""
         payloads = [event.payload for event in events]
         plain = Channel("in", "event", transport, lane, None)
-        if all(payload.startswith(_TYPE_FIRST) for payload in payloads):
-            self._add(payloads, at - self.origin, repeat(self._number(plain), len(payloads)))
+        if all(map(_begins_with_type, payloads)):
+            codes = [self._number(plain)] * len(payloads)
         else:
             rows = [_row(event, plain) for event in events]
-            self._add([payload for payload, _ in rows], at - self.origin, [self._number(row[1]) for row in rows])
+            payloads = [payload for payload, _ in rows]
+            codes = [self._number(channel) for _, channel in rows]
+        self._add(payloads, [at - self.origin] * len(payloads), codes)
 
     def sent(self, message: Mapping[str, Any], at: float, *, transport: str = "http", lane: str | None = None) -> None:
         """A request body or message. Fields that hold secrets are masked; headers and keys have no way in here."""
@@ -102,25 +105,21 @@ class Capture:
         self._add_one(dump_json(masked(facts)), at, Channel("note", kind, transport, lane, None))
 
     def _add_one(self, payload: bytes, at: float, channel: Channel) -> None:
-        self._add([payload], at - self.origin, (self._number(channel),))
+        self._add([payload], [at - self.origin], [self._number(channel)])
 
-    def _add(self, payloads: list[bytes], seconds: float, codes: Iterable[int]) -> None:
-        first = self._count
+    def _add(self, payloads: list[bytes], times: list[float], codes: list[int]) -> None:
         self._payloads += payloads
-        self._times.extend(repeat(seconds, len(payloads)))
+        self._times.extend(times)
         self._codes.extend(codes)
-        self._count = first + len(payloads)
-        for code in self._codes[first:]:
-            self._counts[code] += 1
+        self._count += len(payloads)  # last: from here on readers see them
         if self._tee is not None:
             self._write_tee()
 
     def _number(self, channel: Channel) -> int:
         number = self._numbers.get(channel)
         if number is None:
-            number = self._numbers[channel] = len(self._channels)
             self._channels.append(channel)
-            self._counts.append(0)
+            number = self._numbers[channel] = len(self._channels) - 1
         return number
 
     # ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -182,9 +181,9 @@ class Capture:
         )
 
     def __repr__(self) -> str:
-        numbers = {"in": 0, "out": 0, "note": 0}
-        for channel, number in zip(self._channels, list(self._counts), strict=False):
-            numbers[channel.direction] += number
+        numbers: Counter[str] = Counter()
+        for code, number in Counter(self._codes[: self._count]).items():
+            numbers[self._channels[code].direction] += number
         kept = f"{numbers['in']} received, {numbers['out']} sent, {numbers['note']} notes"
         ending = self.ending or "no ending"
         return f"<Capture: {kept}; {ending}; {self.duration:.3f} s{'; truncated' if self.truncated else ''}>"
@@ -203,8 +202,12 @@ class Capture:
         """
         with CaptureReader(path) as reader:
             capture = cls(reader.header.started, source=reader.header.source)
-            for message in reader:
-                capture._add([message.payload], message.at, (capture._number(message.channel),))
+            for messages in reader.batches():
+                capture._add(
+                    [message.payload for message in messages],
+                    [message.at for message in messages],
+                    [capture._number(Channel(m.direction, m.kind, m.transport, m.lane, m.name)) for m in messages],
+                )
             capture.truncated = reader.truncated
         return capture
 
@@ -253,8 +256,6 @@ class Capture:
         self._count = len(self._payloads)
         for channel in state["channels"]:
             self._number(channel)
-        for code in self._codes:
-            self._counts[code] += 1
 
     # ── What can be asked of it ──────────────────────────────────────────────────────────────────────────────────────
 
