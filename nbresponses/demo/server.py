@@ -44,6 +44,8 @@ class DemoServer:
         seed: int | None = None,
         max_body: int = 64 << 20,
     ) -> None:
+        if not 0 <= port <= 65535:
+            raise ValueError(f"port is to be within 0 and 65535, not {port}")
         self._service = Service(delay=delay, seed=seed, fault=Fault.parse(fault))
         self._wanted_port = port
         self._max_body = max_body
