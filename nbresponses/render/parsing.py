@@ -1,0 +1,105 @@
+"""A model's Markdown as markdown-it tokens that are safe to write out again. Raw HTML is not a thing here: it is text.
+
+CommonMark with tables and strikethrough, and mathematics by the rules of `maths`. A bare http(s) address becomes a link.
+An address that `safe_url` does not let through leaves its Markdown as text, so the reader sees what was written. Text
+that is nested too deeply or made of markers alone is not parsed: `parse` returns None and it is shown as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from .maths import add_maths
+from .pictures import read_picture
+from .untrusted import clean, safe_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Token", "image_source", "parse", "plain"]
+
+_NESTING = 40  # of markdown-it: ten to twenty lists within each other; what is deeper it would leave out
+_BUDGET = 400_000  # markers in one text: about two seconds of parsing
+_MARKERS = re.compile(r"[*_~`&<>|\\$\n!]")
+_BARE_URL = re.compile(r"https?://[^\s<>\"\\`{}|^\[\]$]{1,2000}", re.IGNORECASE)
+_NOT_URL_END = ".,;:!?'*_~"
+
+
+def parse(source: str) -> list[Token] | None:
+    """The block tokens of a cleaned text, or None where parsing it would lose some of it or take too long."""
+    if 20 * source.count("[") + sum(1 for _ in _MARKERS.finditer(source)) > _BUDGET:
+        return None
+    tokens = _parser().parse(source)
+    if any(token.nesting == 1 and token.level >= _NESTING - 2 for token in tokens):
+        return None
+    for token in tokens:
+        if token.children:
+            token.children = list(_finished(token.children))
+    return tokens
+
+
+def _parser() -> MarkdownIt:
+    md = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING}).enable(["table", "strikethrough"])
+    md.validateLink = _link_allowed  # type: ignore[method-assign]
+    add_maths(md)
+    return md
+
+
+def _link_allowed(url: str) -> bool:
+    return safe_url(url) is not None or url[:5].lower() == "data:"
+
+
+def image_source(token: Token, *, remote: bool) -> str | None:
+    """What an image token may load: a picture that it carries itself, or an http(s) address if `remote`."""
+    source = token.attrs.get("src")
+    picture = read_picture(source) if str(source)[:5].lower() == "data:" else None
+    if picture:
+        return picture.uri
+    return safe_url(source) if remote and str(source)[:4].lower() == "http" else None
+
+
+def plain(tokens: list[Token]) -> str:
+    """The visible text of inline tokens on one line."""
+    return " ".join("".join(token.content or plain(token.children or []) or " " for token in tokens).split())
+
+
+def _finished(children: list[Token]) -> Iterator[Token]:
+    """The inline tokens with their text cleaned (entities can bring control characters) and bare addresses linked."""
+    inside = 0
+    for token in children:
+        inside += token.nesting if token.type in {"link_open", "link_close"} else 0
+        if token.type != "text":
+            yield token
+            continue
+        token.content = clean(token.content)
+        if inside or "://" not in token.content:
+            yield token
+        else:
+            yield from _linked(token.content)
+
+
+def _linked(content: str) -> Iterator[Token]:
+    start = 0
+    for match in _BARE_URL.finditer(content):
+        url = _trimmed(match[0])
+        if safe_url(url) is None or content[match.start() - 1 : match.start()].isalnum():
+            continue
+        yield Token("text", "", 0, content=content[start : match.start()])
+        yield Token("link_open", "a", 1, attrs={"href": url}, markup="autolink")
+        yield Token("text", "", 0, content=url)
+        yield Token("link_close", "a", -1, markup="autolink")
+        start = match.start() + len(url)
+    yield Token("text", "", 0, content=content[start:])
+
+
+def _trimmed(url: str) -> str:
+    """Without the punctuation that ends the sentence, and without a bracket that the address did not open."""
+    spare = url.count(")") - url.count("(")
+    while url and (url[-1] in _NOT_URL_END or (url[-1] == ")" and spare > 0)):
+        spare -= url[-1] == ")"
+        url = url[:-1]
+    return url
