@@ -3,10 +3,12 @@
 Rules
 1. Items are found by output_index first, by id second, as the open item of that kind third. A new item starts when
    output_item.added names another type than the item at its index has, or when that item is finished.
-2. A done event's text replaces the pieces. A finished item takes no more pieces: a late one changes nothing.
+2. A done event's text replaces the pieces, unless it has none. A finished item takes no more: a late event changes
+   nothing.
 3. An event for an item that nobody announced (a resumed stream) makes one of the kind that it implies.
 4. The terminal event's output wins where it has items; what it leaves out is filled from what was streamed.
 5. The first ending stands. One step more is allowed: response.failed after error.
+6. Of an event whose fields do not all fit its type, those that fit count.
 
 Text is kept in pieces and joined when asked for. Source: the streaming events of the Responses API.
 """
@@ -19,9 +21,9 @@ import msgspec
 
 from nbresponses.core import events as ev
 from nbresponses.core.items import Item, Part, implied_type
-from nbresponses.core.output import merged_output
+from nbresponses.core.kinds import DELTAS, DONES, KIND_OF_PART, KIND_OF_STATUS, PARTS, STATUSES
+from nbresponses.core.output import merged_output, output_so_far
 from nbresponses.core.response import Response, error_of
-from nbresponses.core.tool_events import ItemStatusEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,44 +38,6 @@ _ENDINGS = {
     "response.failed": "failed",
     "response.cancelled": "cancelled",
 }
-
-# ── Which event touches which part: (kind, …, field of the index) ────────────────────────────────────────────────────
-
-_DELTAS = {
-    "response.refusal.delta": ("refusal", "content_index"),
-    "response.reasoning_text.delta": ("reasoning_text", "content_index"),
-    "response.reasoning_summary_text.delta": ("reasoning_summary", "summary_index"),
-    "response.function_call_arguments.delta": ("arguments", ""),
-    "response.mcp_call_arguments.delta": ("arguments", ""),
-    "response.code_interpreter_call_code.delta": ("code", ""),
-    "response.custom_tool_call_input.delta": ("input", ""),
-    "response.shell_call_command.delta": ("shell_command", "command_index"),
-}
-_DONES = {
-    "response.refusal.done": ("refusal", "refusal", "content_index"),
-    "response.reasoning_text.done": ("reasoning_text", "text", "content_index"),
-    "response.reasoning_summary_text.done": ("reasoning_summary", "text", "summary_index"),
-    "response.function_call_arguments.done": ("arguments", "arguments", ""),
-    "response.mcp_call_arguments.done": ("arguments", "arguments", ""),
-    "response.code_interpreter_call_code.done": ("code", "code", ""),
-    "response.custom_tool_call_input.done": ("input", "input", ""),
-    "response.shell_call_command.added": ("shell_command", "command", "command_index"),
-    "response.shell_call_command.done": ("shell_command", "command", "command_index"),
-}
-_PARTS = (
-    "response.content_part.added",
-    "response.content_part.done",
-    "response.reasoning_summary_part.added",
-    "response.reasoning_summary_part.done",
-)
-_KIND_OF_PART = {
-    "output_text": "text",
-    "refusal": "refusal",
-    "reasoning_text": "reasoning_text",
-    "summary_text": "reasoning_summary",
-}
-_STATUSES = tuple(type_ for type_, cls in ev.EVENT_TYPES.items() if issubclass(cls, ItemStatusEvent))
-_KIND_OF_STATUS = {"image_generation_call": "image", "code_interpreter_call": "code", "mcp_call": "arguments"}
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -99,9 +63,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def snapshot(self) -> str:
-        """The text of the part up to and with this change, joined now; of an image its latest preview, base64."""
-        if self._part.kind == "image" and self._part.item is not None:
-            return self._part.item.partial_image
+        """The text of the part up to and with this change, joined now; of an image this preview, base64."""
         return self._part.text(self._length)
 
 
@@ -126,8 +88,9 @@ class Accumulator:
         data: dict[str, Any] = {}
         for event in self._lifecycle.values():
             data.update(_response_of(event))
-        own = [item.snapshot() for item in sorted(self._items, key=lambda item: item.place)]
-        data["output"] = merged_output(data.get("output"), own)
+        own = [(item.place, item.snapshot()) for item in sorted(self._items, key=lambda item: item.place)]
+        joined = merged_output if _ENDINGS.keys() & self._lifecycle.keys() else output_so_far
+        data["output"] = joined(data.get("output"), own)
         if data.get("status") is None and self.ending in {"completed", "incomplete", "failed", "cancelled"}:
             data["status"] = self.ending
         return Response(
@@ -156,7 +119,11 @@ class Accumulator:
         if self.ending is not None:
             return self._after_the_ending(event)
         handler = self._HANDLERS.get(event.type)
-        return handler(self, event) if handler is not None else []
+        if handler is None:
+            return []
+        if isinstance(event, ev.UnknownEvent) and (known := ev.fitted(event)) is not None:
+            return [msgspec.structs.replace(change, event=event) for change in handler(self, known)]
+        return handler(self, event)
 
     def finish(self, ending: str = "cut_off") -> list[Change]:
         """The end of the stream. Where no ending came by itself, it is this one ("interrupted" after a stop)."""
@@ -197,17 +164,24 @@ class Accumulator:
     # ── items ──
 
     def _on_item_added(self, event: Event) -> list[Change]:
-        announced = _dict(event, "item")
-        item = self._by_index.get(_index(event)) if _index(event) is not None else self._open_item_with_id(announced)
-        type_ = announced.get("type")
-        if item is None or item.done or (item.type != type_ and (item.source is not None or not item.parts)):
-            item = self._new_item(_index(event), str(type_))
+        announced, index = _dict(event, "item"), _index(event)
+        if not announced:
+            return []
+        type_ = _text(announced, "type")
+        item = self._by_index.get(index) if index is not None else self._by_id.get(_text(announced, "id"))
+        another = item is not None and item.type != type_ and (item.source is not None or not item.parts)
+        if item is None or item.done or (type_ and another):
+            item = self._new_item(index, type_)
         self._announce(item, event, announced)
         return [self._item_change(event, item)]
 
     def _on_item_done(self, event: Event) -> list[Change]:
-        announced = _dict(event, "item")
-        item = self._finished_by(event, announced) or self._new_item(_index(event), str(announced.get("type")))
+        announced, index = _dict(event, "item"), _index(event)
+        type_, with_id = _text(announced, "type"), self._by_id.get(_text(announced, "id"))
+        repeated = with_id is not None and with_id.done and with_id.type == type_ and with_id.index == index
+        if repeated or not announced:
+            return []
+        item = self._finished_by(index, type_, with_id) or self._new_item(index, type_)
         self._announce(item, event, announced)
         item.done = True
         return [self._item_change(event, item)]
@@ -215,22 +189,18 @@ class Accumulator:
     def _announce(self, item: Item, event: Event, announced: dict[str, Any]) -> None:
         item.announce(event, announced)
         self._text = None
-        if item.id is not None:
+        if item.id:
             self._by_id[item.id] = item
 
-    def _finished_by(self, event: Event, announced: dict[str, Any]) -> Item | None:
+    def _finished_by(self, index: int | None, type_: str, with_id: Item | None) -> Item | None:
         """Which open item an output_item.done is about: by index, by id, else the oldest open one of its type."""
-        type_ = announced.get("type")
-        for item in (self._by_index.get(_index(event)), self._by_id.get(announced.get("id") or "")):
-            if item is not None and not item.done and item.type == type_:
+        at_index = self._by_index.get(index) if index is not None else None
+        for item in (at_index, with_id):
+            if item is not None and not item.done and type_ in {"", item.type}:
                 return item
-        if _index(event) is not None and _index(event) not in self._by_index:
+        if index is not None and at_index is None:
             return None
         return next((item for item in self._items if not item.done and item.type == type_), None)
-
-    def _open_item_with_id(self, announced: dict[str, Any]) -> Item | None:
-        item = self._by_id.get(announced.get("id") or "")
-        return item if item is not None and not item.done else None
 
     def _new_item(self, index: int | None, type_: str) -> Item:
         item = Item(len(self._items), index, type_)
@@ -264,7 +234,7 @@ class Accumulator:
 
     def _on_status(self, event: Event) -> list[Change]:
         kind, _, status = event.type.removeprefix("response.").rpartition(".")
-        item = self._item_for(event, _KIND_OF_STATUS.get(kind, kind))
+        item = self._item_for(event, KIND_OF_STATUS.get(kind, kind))
         if item.done:
             return []
         item.status = status
@@ -286,16 +256,25 @@ class Accumulator:
     def _replace(self, event: Event, part: Part | None, text: str) -> list[Change]:
         if part is None:
             return []
-        part.pieces = [text]
-        return [Change(event, None, part, 1)]
+        if text or not part.pieces:
+            part = self._restarted(part, text)
+        return [Change(event, None, part, len(part.pieces))]
+
+    def _restarted(self, part: Part, text: str) -> Part:
+        if self._text is part:
+            self._text = None
+        new = part.restarted(text)
+        if new.item is not None:
+            new.item.parts[new.kind, new.index] = new
+        return new
 
     def _on_delta(self, event: Event) -> list[Change]:
-        kind, index_field = _DELTAS[event.type]
+        kind, index_field = DELTAS[event.type]
         part = self._part_for(event, kind, getattr(event, index_field, None))
         return self._append(event, part, event.delta)  # type: ignore[attr-defined]
 
     def _on_done(self, event: Event) -> list[Change]:
-        kind, text_field, index_field = _DONES[event.type]
+        kind, text_field, index_field = DONES[event.type]
         part = self._part_for(event, kind, getattr(event, index_field, None))
         return self._replace(event, part, getattr(event, text_field))
 
@@ -303,21 +282,22 @@ class Accumulator:
         part = self._part_for(event, "text", event.content_index)
         if part is None:
             return []
-        part.output_index, part.content_index = event.output_index, event.content_index
-        self._text = part
+        if event.output_index is not None and event.content_index is not None:
+            part.output_index, part.content_index = event.output_index, event.content_index
+            self._text = part  # only then is the next delta with the same indexes for the same part
         if event.logprobs:
-            part.logprobs.extend(event.logprobs)
+            part.scored.append(event)
         return self._append(event, part, event.delta)
 
     def _on_text_done(self, event: ev.ResponseTextDoneEvent) -> list[Change]:
         part = self._part_for(event, "text", event.content_index)
         if part is not None and event.logprobs:
-            part.logprobs = list(event.logprobs)
+            part.scored = [event]
         return self._replace(event, part, event.text)
 
     def _on_content_part(self, event: Event) -> list[Change]:
         announced = _dict(event, "part")
-        kind = _KIND_OF_PART.get(str(announced.get("type")))
+        kind = KIND_OF_PART.get(_text(announced, "type"))
         if kind is None:
             return []
         index = getattr(event, "summary_index" if kind == "reasoning_summary" else "content_index", None)
@@ -326,23 +306,23 @@ class Accumulator:
             return []
         part.source = event
         text = announced.get("refusal" if kind == "refusal" else "text")
-        if not isinstance(text, str) or (not text and event.type.endswith(".added")):
+        if not isinstance(text, str) or not text:
             return [Change(event, None, part, len(part.pieces))]
         return self._replace(event, part, text)
 
     def _on_annotation(self, event: ev.ResponseOutputTextAnnotationAddedEvent) -> list[Change]:
         part = self._part_for(event, "text", event.content_index)
-        if part is None:
+        if part is None or not event.annotation:
             return []
         part.notes.append(event)
         return [Change(event, None, Part("annotation", event.annotation_index, part.item), 0)]
 
     def _on_partial_image(self, event: ev.ResponseImageGenCallPartialImageEvent) -> list[Change]:
-        item = self._item_for(event, "image")
-        if item.done:
+        item, preview = self._item_for(event, "image"), event.partial_image_b64
+        if item.done or not preview:
             return []
-        item.partial_image = event.partial_image_b64
-        return [Change(event, None, Part("image", event.partial_image_index, item), 0)]
+        item.partial_image = preview
+        return [Change(event, None, Part("image", event.partial_image_index, item, [preview]), 1)]
 
     def _on_audio_delta(self, event: ev.ResponseAudioDeltaEvent) -> list[Change]:
         return self._append(event, self._audio, event.delta)
@@ -356,13 +336,13 @@ class Accumulator:
 
     def _on_shell_output_delta(self, event: ev.ResponseShellCallOutputContentDeltaEvent) -> list[Change]:
         part = self._part_for(event, "shell_output", event.command_index)
-        if part is not None:
+        if part is not None and event.delta:
             part.notes.append(event)
         return self._append(event, part, _shell_text([event.delta]))
 
     def _on_shell_output_done(self, event: ev.ResponseShellCallOutputContentDoneEvent) -> list[Change]:
         part = self._part_for(event, "shell_output", event.command_index)
-        if part is not None:
+        if part is not None and event.output:
             part.source = event
         return self._replace(event, part, _shell_text(event.output))
 
@@ -371,8 +351,8 @@ class Accumulator:
         part = self._part_for(event, "diff", None)
         fields = event.to_dict()
         if event.type.endswith(".done"):
-            return self._replace(event, part, str(fields.get("diff") or ""))
-        return self._append(event, part, str(fields.get("delta") or ""))
+            return self._replace(event, part, _text(fields, "diff"))
+        return self._append(event, part, _text(fields, "delta"))
 
     _HANDLERS: ClassVar[dict[str, Callable[[Accumulator, Any], list[Change]]]] = {
         **dict.fromkeys(("response.created", "response.queued", "response.in_progress"), _on_lifecycle),
@@ -381,13 +361,13 @@ class Accumulator:
         "error": _on_error,
         "response.output_item.added": _on_item_added,
         "response.output_item.done": _on_item_done,
-        **dict.fromkeys(_PARTS, _on_content_part),
-        **dict.fromkeys(_DELTAS, _on_delta),
-        **dict.fromkeys(_DONES, _on_done),
+        **dict.fromkeys(PARTS, _on_content_part),
+        **dict.fromkeys(DELTAS, _on_delta),
+        **dict.fromkeys(DONES, _on_done),
         "response.output_text.delta": _on_text_delta,
         "response.output_text.done": _on_text_done,
         "response.output_text.annotation.added": _on_annotation,
-        **dict.fromkeys(_STATUSES, _on_status),
+        **dict.fromkeys(STATUSES, _on_status),
         "response.image_generation_call.partial_image": _on_partial_image,
         "response.audio.delta": _on_audio_delta,
         "response.audio.done": _on_audio_done,
@@ -411,6 +391,11 @@ def _dict(event: Event, name: str) -> dict[str, Any]:
 def _response_of(event: Event) -> dict[str, Any]:
     response = event.to_dict().get("response")
     return response if isinstance(response, dict) else {}
+
+
+def _text(holder: dict[str, Any], name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _shell_text(outputs: list[Any]) -> str:

@@ -10,6 +10,7 @@ Class names are those of the official SDK. Source: the Responses API streaming r
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
 
@@ -315,6 +316,20 @@ def _table() -> Mapping[str, type[TypedEvent]]:
 
 EVENT_TYPES: Mapping[str, type[TypedEvent]] = _table()
 """Wire type → class: the 62 types of the catalogue."""
+
+
+def fitted(event: UnknownEvent) -> TypedEvent | None:
+    """The event as its own class, with those fields that fit; None where its type is not in the table."""
+    cls = EVENT_TYPES.get(event.type)
+    if cls is None:
+        return None
+    fields = event.to_dict()
+    fits: dict[str, Any] = {"payload": event.payload}
+    for field in msgspec.structs.fields(cls):
+        with suppress(KeyError, msgspec.ValidationError, OverflowError):
+            fits[field.name] = msgspec.convert(fields[field.encode_name], field.type)
+    return cls(**fits)
+
 
 AnyEvent: Any = Union[tuple(EVENT_TYPES.values())]  # noqa: UP007  a union made from the table
 """What the decoder reads: the tagged union of all classes of the table."""

@@ -11,29 +11,16 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from nbresponses.core.kinds import INDEXED, ITEM_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nbresponses.core.events import Event, Logprob
+    from nbresponses.core.wire import Event
 
 __all__ = ["Item", "Part", "implied_type", "joined"]
 
-_TYPES_OF_KIND = {
-    "text": ("message",),
-    "refusal": ("message",),
-    "reasoning_text": ("reasoning",),
-    "reasoning_summary": ("reasoning",),
-    "arguments": ("function_call", "mcp_call"),
-    "code": ("code_interpreter_call",),
-    "input": ("custom_tool_call",),
-    "image": ("image_generation_call",),
-    "shell_command": ("shell_call",),
-    "shell_output": ("shell_call_output",),
-    "diff": ("apply_patch_call",),
-}
-"""Kind of part → types of the items that have such parts. The first is assumed for an item that nobody announced."""
+_KNOWN_TYPES = frozenset(type_ for types in ITEM_TYPES.values() for type_ in types)
 
 _CONTENT = {
     "text": ("output_text", "text"),
@@ -45,7 +32,7 @@ _CONTENT = {
 
 def implied_type(kind: str) -> str:
     """The type of an item that is known only by a part of this kind."""
-    return _TYPES_OF_KIND.get(kind, (kind,))[0]
+    return ITEM_TYPES.get(kind, (kind,))[0]
 
 
 def joined(pieces: list[str]) -> str:
@@ -59,23 +46,30 @@ def joined(pieces: list[str]) -> str:
 
 
 class Part:
-    """A growing text. `pieces` only ever grows; a done event brings a new list, so old lengths stay true."""
+    """A growing text. `pieces` only ever grows: a done event makes a new part, so old lengths stay true of this one."""
 
-    __slots__ = ("content_index", "index", "item", "kind", "logprobs", "notes", "output_index", "pieces", "source")
+    __slots__ = ("content_index", "index", "item", "kind", "notes", "output_index", "pieces", "scored", "source")
 
-    def __init__(self, kind: str, index: int | None, item: Item | None) -> None:
+    def __init__(self, kind: str, index: int | None, item: Item | None, pieces: list[str] | None = None) -> None:
         self.kind = kind
         self.index = index
         self.item = item
         self.output_index: int | None = None
         self.content_index: int | None = None
         """The indexes as the last text delta gave them (a server may leave them out)."""
-        self.pieces: list[str] = []
-        self.logprobs: list[Logprob] = []
+        self.pieces: list[str] = [] if pieces is None else pieces
+        self.scored: list[Event] = []
+        """Text events that brought log probabilities."""
         self.notes: list[Event] = []
         """Events that add to the part without being text: annotations, and the pieces of a command's output."""
         self.source: Event | None = None
         """The event that announced or finished the part."""
+
+    def restarted(self, text: str) -> Part:
+        """The part with the whole text in place of its pieces, as a done event gives it."""
+        part = Part(self.kind, self.index, self.item, [text])
+        part.scored, part.notes, part.source = self.scored, self.notes, self.source
+        return part
 
     def text(self, length: int | None = None) -> str:
         """The text up to a number of pieces (None: all)."""
@@ -92,8 +86,8 @@ class Part:
             entry["annotations"] = []
         if self.pieces or not isinstance(entry.get(field), str):
             entry[field] = self.text()
-        if self.logprobs and not entry.get("logprobs"):
-            entry["logprobs"] = _plain_logprobs(self.logprobs)
+        if self.scored and not entry.get("logprobs"):
+            entry["logprobs"] = [logprob for event in self.scored for logprob in event.to_dict()["logprobs"]]
         if self.notes and not entry.get("annotations"):
             entry["annotations"] = self.annotations()
         return entry
@@ -102,20 +96,15 @@ class Part:
         """The annotations that came as events, by their index where they have one, else in order of arrival."""
         indexes = (getattr(note, "annotation_index", None) for note in self.notes)
         order = sorted((place if index is None else index, place) for place, index in enumerate(indexes))
-        return [self.notes[place].to_dict().get("annotation") for _, place in order]
+        return [self.notes[place].to_dict()["annotation"] for _, place in order]
 
     def output(self) -> list[dict[str, Any]]:
         """The output of a shell command in wire shape."""
         if self.source is not None:
-            return [entry for entry in self.source.to_dict()["output"] if isinstance(entry, dict)]
+            return list(self.source.to_dict()["output"])
         deltas = [note.to_dict()["delta"] for note in self.notes]
         texts = {name: joined([str(delta.get(name) or "") for delta in deltas]) for name in ("stdout", "stderr")}
         return [texts]
-
-
-def _plain_logprobs(logprobs: list[Logprob]) -> list[dict[str, Any]]:
-    """In wire shape, without the fields that were not sent."""
-    return [{k: v for k, v in entry.items() if v is not None} for entry in msgspec.to_builtins(logprobs)]
 
 
 def _whole_base64(pieces: list[str]) -> str:
@@ -149,11 +138,11 @@ class Item:
 
     def holds(self, kind: str) -> bool:
         """Whether parts of this kind belong in items of this type. Items of unknown types take anything."""
-        return self.type in _TYPES_OF_KIND.get(kind, ()) or self.type not in _TYPES_WITH_PARTS
+        return self.type in ITEM_TYPES.get(kind, ()) or self.type not in _KNOWN_TYPES
 
     def part(self, kind: str, index: int | None) -> Part:
         """The part with this index, made if it is new. Without an index: the newest of its kind, else number 0."""
-        if index is None and kind in _INDEXED:
+        if index is None and kind in INDEXED:
             index = next((i for k, i in reversed(self.parts) if k == kind), 0)
         part = self.parts.get((kind, index))
         if part is None:
@@ -180,15 +169,18 @@ class Item:
                 data["role"] = "assistant"
         if self.status is not None and (self.source is None or "status" in data):
             data["status"] = self.status
-        full = {name for name, value in data.items() if value} if self.done else set()
+        full = _filled(data) if self.done else set()
         for part in sorted(self.parts.values(), key=lambda part: part.index or 0):
             if part.kind in _MERGE:
                 _MERGE[part.kind](data, part, full)
         return data
 
 
-_TYPES_WITH_PARTS = frozenset(type_ for types in _TYPES_OF_KIND.values() for type_ in types)
-_INDEXED = frozenset({"text", "refusal", "reasoning_text", "reasoning_summary", "shell_command", "shell_output"})
+def _filled(data: dict[str, Any]) -> set[str]:
+    """The names of the fields that have a value, those inside an action or operation too."""
+    inner = [value for name in ("action", "operation") if isinstance(value := data.get(name), dict)]
+    return {name for holder in (data, *inner) for name, value in holder.items() if value}
+
 
 # ── A part's place in its item ───────────────────────────────────────────────────────────────────────────────────────
 # (item data, part, full): `full` names the fields that the finished item brought; pieces stand in for all others.
@@ -207,14 +199,15 @@ def _merge_entry(data: dict[str, Any], field: str, part: Part, full: set[str]) -
     if not isinstance(entries, list):
         entries = data[field] = []
     index = part.index or 0
-    entry = entries[index] if index < len(entries) else None
+    entry = entries[index] if 0 <= index < len(entries) else None
+    streamed = part.entry()
     if field in full:
-        if part.notes and isinstance(entry, dict) and not entry.get("annotations"):
-            entry["annotations"] = part.annotations()
+        if isinstance(entry, dict) and entry.get("type") == streamed["type"]:
+            entry.update({name: value for name, value in streamed.items() if value and not entry.get(name)})
     elif isinstance(entry, dict):
-        entry.update(part.entry())
+        entry.update(streamed)
     else:
-        entries.append(part.entry())  # no holes: some servers count parts across items
+        entries.append(streamed)  # no holes: some servers count parts across items
 
 
 def _merge_field(field: str) -> Callable[[dict[str, Any], Part, set[str]], None]:
@@ -226,15 +219,19 @@ def _merge_field(field: str) -> Callable[[dict[str, Any], Part, set[str]], None]
 
 
 def _merge_command(data: dict[str, Any], part: Part, full: set[str]) -> None:
-    action = data.setdefault("action", {})
-    commands = action.setdefault("commands", []) if isinstance(action, dict) else None
-    if not isinstance(commands, list):
+    if "commands" in full:
         return
+    action = data.get("action")
+    if not isinstance(action, dict):
+        action = data["action"] = {}
+    commands = action.get("commands")
+    if not isinstance(commands, list):
+        commands = action["commands"] = []
     index = part.index or 0
-    if index >= len(commands):
-        commands.append(part.text())
-    elif "action" not in full:
+    if 0 <= index < len(commands):
         commands[index] = part.text()
+    else:
+        commands.append(part.text())
 
 
 def _merge_shell_output(data: dict[str, Any], part: Part, full: set[str]) -> None:
@@ -245,9 +242,12 @@ def _merge_shell_output(data: dict[str, Any], part: Part, full: set[str]) -> Non
 
 
 def _merge_diff(data: dict[str, Any], part: Part, full: set[str]) -> None:
-    operation = data.setdefault("operation", {})
-    if isinstance(operation, dict) and not ("operation" in full and operation.get("diff")):
-        operation["diff"] = part.text()
+    if "diff" in full:
+        return
+    operation = data.get("operation")
+    if not isinstance(operation, dict):
+        operation = data["operation"] = {}
+    operation["diff"] = part.text()
 
 
 _MERGE: dict[str, Callable[[dict[str, Any], Part, set[str]], None]] = {

@@ -1,10 +1,11 @@
-"""The terminal output and the streamed items, joined: the server's list wins, streamed content fills its gaps."""
+"""The output of a response, joined from what its own events list and the streamed items. Never invents an item."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["merged_output"]
+__all__ = ["merged_output", "output_so_far"]
 
 _STREAMED = (
     "content", "summary", "arguments", "code", "input", "result", "output", "outputs", "action", "operation",
@@ -12,34 +13,61 @@ _STREAMED = (
 )  # fmt: skip
 """Fields that hold what was streamed. Ids, statuses and names are the server's own affair."""
 
+_Placed = tuple[int, dict[str, Any]]  # an item with its place in the output
+_Sign = Callable[[int, dict[str, Any]], Any]
 
-def merged_output(final: Any, own: list[dict[str, Any]]) -> list[Any]:
-    """The output of a response.
+_SIGNS: tuple[_Sign, ...] = (
+    lambda _place, item: item.get("id"),
+    lambda _place, item: item.get("call_id"),
+    lambda place, _item: place,
+    lambda _place, _item: "any",
+)
+"""What tells that a final item is a streamed one of its type, the surest sign first: ids rotate, and places shift."""
 
-    `final` is what the last lifecycle event said (a list, or anything else where it said nothing), `own` the streamed
-    items in order. Takes both over: the result may share their parts.
+
+def output_so_far(announced: Any, own: list[_Placed]) -> list[Any]:
+    """Before the end: the streamed items, and those that an earlier event of a resumed response listed."""
+    earlier = enumerate(announced if isinstance(announced, list) else [])
+    places, ids = {place for place, _ in own}, {str(item.get("id")) for _, item in own}
+    missing = [
+        (place, item)
+        for place, item in earlier
+        if isinstance(item, dict) and place not in places and str(item.get("id")) not in ids
+    ]
+    return [item for _, item in sorted(own + missing, key=lambda placed: placed[0])]
+
+
+def merged_output(final: Any, own: list[_Placed]) -> list[Any]:
+    """At the end: the terminal event's list wins where it has items; streamed items fill its gaps.
+
+    `own` is in order of place. Takes both over: the result may share their parts.
     """
     if not isinstance(final, list) or not final:
-        return own
-    rest = list(own)
-    for item in final:
-        if isinstance(item, dict) and (same := _counterpart(item, rest)) is not None:
-            rest = [other for other in rest if other is not same]
-            _fill(item, same)
-    for item in rest:
-        final.insert(next(place for place, other in enumerate(own) if other is item), item)
+        return [item for _, item in own]
+    open_ = {place: item for place, item in enumerate(final) if isinstance(item, dict)}
+    rest = dict(enumerate(own))
+    for sign in _SIGNS:
+        _pair(sign, open_, rest)
+    for place, item in rest.values():
+        final.insert(max(place, 0), item)
     return final
 
 
-def _counterpart(item: dict[str, Any], candidates: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The streamed item that a final one is: the same id, the same call, or (ids rotate) the next of its type."""
-    alike = [other for other in candidates if other.get("type") == item.get("type")]
-    for key in ("id", "call_id"):
-        if item.get(key):
-            for other in alike:
-                if other.get(key) == item[key]:
-                    return other
-    return alike[0] if alike else None
+def _pair(sign: _Sign, open_: dict[int, dict[str, Any]], rest: dict[int, _Placed]) -> None:
+    """Fill the final items that have the same sign as a streamed one; both are then done with."""
+    waiting: dict[str, list[int]] = {}
+    for number in reversed(rest):
+        waiting.setdefault(_key(sign, *rest[number]), []).append(number)
+    for place, item in list(open_.items()):
+        key = _key(sign, place, item)
+        if key and waiting.get(key):
+            _fill(item, rest.pop(waiting[key].pop())[1])
+            del open_[place]
+
+
+def _key(sign: _Sign, place: int, item: dict[str, Any]) -> str:
+    value = sign(place, item)
+    return "" if value is None or value == "" else f"{item.get('type')} {value}"
 
 
 def _fill(final: dict[str, Any], own: dict[str, Any]) -> None:
@@ -49,5 +77,5 @@ def _fill(final: dict[str, Any], own: dict[str, Any]) -> None:
             final[name] = mine
         elif isinstance(mine, list) and isinstance(theirs, list):
             for entry, other in zip(theirs, mine, strict=False):
-                if isinstance(entry, dict) and isinstance(other, dict):
+                if isinstance(entry, dict) and isinstance(other, dict) and entry.get("type") == other.get("type"):
                     _fill(entry, other)
