@@ -89,7 +89,8 @@ class Rejected(TransportError):
     """The server answered with an HTTP error status.
 
     `error` is `{"type", "code", "message", "param"}` read from whatever shape the body had; `body` is the body's text
-    (it can repeat what was sent, so it is an attribute and not part of the message).
+    (it can repeat what was sent, so it is an attribute and not part of the message). `retryable`: the same request may
+    succeed later; `retry_after` is in seconds, None where the server named no time.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Rejected(TransportError):
         body: str = "",
         request_id: str | None = None,
         retry_after: float | None = None,
+        retryable: bool = False,
         url: str | None = None,
     ) -> None:
         self.status = status
@@ -107,6 +109,7 @@ class Rejected(TransportError):
         self.body = body
         self.request_id = request_id
         self.retry_after = retry_after
+        self.retryable = retryable
         said = self.error.get("message")
         code = self.error.get("code")
         text = f"HTTP {status}"
@@ -149,12 +152,18 @@ class DecodeError(ProtocolError):
 
 
 class ResponseError(NBResponsesError):
-    """The response ended otherwise than by completing. `response` is all that was received of it."""
+    """The response ended otherwise than by completing. `response` is all that was received of it.
 
-    def __init__(self, message: str, *, response: Response, ending: str) -> None:
+    `last_sequence_number` is that of the last event, None where events had none: what a resume starts after.
+    """
+
+    def __init__(
+        self, message: str, *, response: Response, ending: str, last_sequence_number: int | None = None
+    ) -> None:
         super().__init__(message)
         self.response = response
         self.ending = ending
+        self.last_sequence_number = last_sequence_number
 
 
 class ResponseFailed(ResponseError):

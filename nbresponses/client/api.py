@@ -1,0 +1,225 @@
+"""What a client can do, as coroutines: the one body that both clients stand on. Makes exchanges; iterates none."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nbresponses.capture.record import Capture
+from nbresponses.client.answer import read_body, rejection
+from nbresponses.client.exchange import Exchange
+from nbresponses.client.inbox import Inbox
+from nbresponses.client.outcome import final, response_of
+from nbresponses.client.patience import Watch, pause_before_retry, persist
+from nbresponses.client.pool import Pools
+from nbresponses.client.settings import Secret, Settings
+from nbresponses.core.request import NOT_GIVEN, Request, encode_body
+from nbresponses.core.wire import WireObject, open_json
+from nbresponses.errors import RequestError
+from nbresponses.transports.http import HttpCall, HttpTransport, SecretHeaders
+from nbresponses.transports.timeouts import Timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import httpx
+
+    from nbresponses.core.response import Response
+    from nbresponses.transports.http import Transport
+
+__all__ = ["Api"]
+
+
+class Api:
+    """Settings and connections. Each call takes `extra_headers`, `extra_query` and `timeout` of its own."""
+
+    def __init__(self, *, http_client: httpx.AsyncClient | None = None, **settings: Any) -> None:
+        self.settings = Settings.read(**settings)
+        self._own_connections = http_client is None
+        encrypted = self.settings.base_url.startswith("https:")
+        self.pools = Pools(given=http_client, loopback=self.settings.loopback, encrypted=encrypted)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.settings.base_url}>"
+
+    # ── a stream ──
+
+    def exchange(
+        self,
+        request: Request,
+        *,
+        wake: Callable[[], object],
+        timeout: Timeouts | float | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, Any] | None = None,
+    ) -> Exchange:
+        """A checked request, ready to run. RequestError if it cannot be sent."""
+        secret = self._secret(extra_headers)
+        resume = partial(self._resume_call, query=dict(extra_query or {}))
+        body: dict[str, Any] = {}
+        if request.response_id is not None:
+            call = resume(request.response_id, request.starting_after)
+        else:
+            body = {**request.body, "stream": True}
+            call = self._call("POST", "/responses", body=body, query=extra_query, accept="text/event-stream")
+        survives = request.background or request.response_id is not None
+        return Exchange(
+            call,
+            connect=partial(self._transport, secret),
+            inbox=Inbox(wake),
+            capture=Capture(datetime.now(UTC), time.monotonic(), source=f"{call.method} {call.url}"),
+            timeouts=Timeouts.of(timeout, self.settings.timeouts),
+            max_retries=self.settings.max_retries,
+            max_event_bytes=self.settings.max_event_bytes,
+            body=body,
+            resume=resume if survives else None,
+            response_id=request.response_id,
+            cursor=request.starting_after,
+            scrub=secret.scrub,
+            secrets=secret.values(),
+        )
+
+    def _resume_call(self, response_id: str, after: int | None, *, query: Mapping[str, Any]) -> HttpCall:
+        wanted = {**query, "stream": "true"} | ({} if after is None else {"starting_after": str(after)})
+        return self._call("GET", f"/responses/{quote(response_id, safe='')}", query=wanted, accept="text/event-stream")
+
+    # ── calls that are answered at once ──
+
+    async def create(
+        self,
+        /,
+        input: Any = NOT_GIVEN,  # noqa: A002  the API's word
+        *,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, Any] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
+        **fields: Any,
+    ) -> Response:
+        """A response, waited for. Raises as `get_final_response()` does; a background response comes back at once."""
+        body = Request(input, extra_body=extra_body, **fields).body
+        if body.get("stream"):
+            raise RequestError("stream", "create() waits for the whole response: use client.stream()")
+        data = await self._ask(
+            "POST", "/responses", body=body, extra_headers=extra_headers, extra_query=extra_query, timeout=timeout
+        )
+        return final(response_of(data))
+
+    async def retrieve(self, /, response_id: str, **options: Any) -> Response:
+        """A stored response as it is now, whatever its status."""
+        return response_of(await self._ask("GET", _path(response_id), **_options(options)))
+
+    async def cancel(self, /, response_id: str, **options: Any) -> Response:
+        """Cancels a background response on the server; the response as it is then."""
+        return response_of(await self._ask("POST", _path(response_id, "/cancel"), **_options(options)))
+
+    async def delete(self, /, response_id: str, **options: Any) -> WireObject:
+        """Deletes a stored response on the server; the server's confirmation."""
+        return WireObject(await self._ask("DELETE", _path(response_id), **_options(options)))
+
+    async def compact(
+        self,
+        /,
+        input: Any = NOT_GIVEN,  # noqa: A002  the API's word
+        *,
+        extra_body: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> Response:
+        """A conversation, compacted: `output` is the window to send as the next input."""
+        options = _options(fields)
+        body = Request(input, extra_body=extra_body, **fields).body
+        return response_of(await self._ask("POST", "/responses/compact", body=body, **options))
+
+    async def models(self, /, **options: Any) -> list[WireObject]:
+        """The models that the server offers (`id`, and what else it tells of them)."""
+        data = (await self._ask("GET", "/models", **_options(options))).get("data")
+        return [WireObject(model) for model in data if isinstance(model, dict)] if isinstance(data, list) else []
+
+    async def aclose(self) -> None:
+        await self.pools.aclose()
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, Any] | None = None,
+        timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
+    ) -> dict[str, Any]:
+        secret = self._secret(extra_headers)
+        call = self._call(method, path, body=body, query=extra_query)
+        watch = Watch(Timeouts.of(timeout, self.settings.timeouts), call.url)
+        attempt = partial(self._answer, call, secret, watch)
+        pause = partial(pause_before_retry, max_retries=self.settings.max_retries)
+        return await persist(attempt, pause, watch)
+
+    async def _answer(self, call: HttpCall, secret: Secret, watch: Watch) -> dict[str, Any]:
+        first = watch.limit("first_byte", time.monotonic())
+        transport = await self._transport(secret)
+        reply = await watch.within(transport.send(call, connect=watch.timeouts.connect), first)
+        try:
+            if not 200 <= reply.status < 300:
+                refused = rejection(reply, url=call.url, scrub=secret.scrub)
+                raise await watch.within(refused, watch.limit("idle", time.monotonic()))
+
+            async def piece() -> bytes:
+                return await watch.within(reply.piece(), watch.limit("idle", time.monotonic()))
+
+            body = await read_body(await watch.within(reply.piece(), first), self.settings.max_event_bytes, piece)
+        finally:
+            await reply.aclose()
+        return open_json(secret.scrub(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
+
+    # ── requests ──
+
+    def _secret(self, extra_headers: Mapping[str, str] | None) -> Secret:
+        secret = self.settings.secret.with_headers(extra_headers)
+        if self._own_connections:
+            self.settings.check_sendable(secret)
+        return secret
+
+    async def _transport(self, secret: Secret) -> Transport:
+        return HttpTransport(
+            await self.pools.client(),
+            secrets=SecretHeaders(secret.headers),
+            user_agent=_user_agent(),
+            scrub=secret.scrub,
+        )
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        accept: str = "application/json",
+    ) -> HttpCall:
+        content = None if body is None else encode_body(body)
+        url = f"{self.settings.base_url}{path}"
+        return HttpCall(method, url, content, {**self.settings.query, **(query or {})}, accept)
+
+
+def _path(response_id: str, suffix: str = "") -> str:
+    if not isinstance(response_id, str) or not response_id.strip():
+        raise RequestError("response_id", f"must be the id of a response, not {response_id!r}")
+    return f"/responses/{quote(response_id, safe='')}{suffix}"
+
+
+def _options(fields: dict[str, Any]) -> dict[str, Any]:
+    """The options of a call, taken out of `fields`."""
+    return {name: fields.pop(name) for name in ("extra_headers", "extra_query", "timeout") if name in fields}
+
+
+@cache
+def _user_agent() -> str:
+    try:
+        return f"nbresponses/{version('nbresponses')}"
+    except PackageNotFoundError:
+        return "nbresponses"

@@ -1,0 +1,292 @@
+"""One response: the request, its attempts, the answer's bytes → events in the inbox. Knows neither snapshot nor reader.
+
+Rules
+1. A terminal `response.*` event ends the stream at once; what comes after it is not read.
+2. After an `error` event reading goes on until `response.failed`, the end of the stream, or 2 s.
+3. A stream that ends otherwise is cut off, and the inbox's `error` says why.
+4. Before the first event a failed attempt may be followed by another (`patience`). After it, only a response that the
+   server keeps running (background, or one taken up by its id) is taken up again, after the last event seen: events
+   that came before are dropped, a gap is noted.
+5. Nothing raised here reaches the reader by itself: failures are put into the inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from nbresponses.client.answer import body_kind, read_body, rejection, request_id_of
+from nbresponses.client.patience import Limit, Stopped, Watch, pause_before_retry, persist
+from nbresponses.core.decode import EventDecoder, decode_event
+from nbresponses.core.wire import InvalidEvent, open_json
+from nbresponses.errors import Disconnected, NBResponsesError, ProtocolError, TimedOut, TransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from nbresponses.capture.record import Capture
+    from nbresponses.client.inbox import Inbox
+    from nbresponses.core.wire import Event
+    from nbresponses.transports.http import HttpCall, Reply, Transport
+    from nbresponses.transports.timeouts import Timeouts
+
+__all__ = ["Exchange"]
+
+_TERMINAL = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
+_TYPE_OF_STATUS = {type_.removeprefix("response."): type_ for type_ in (*_TERMINAL, "response.queued")}
+_AFTER_AN_ERROR = 2.0  # seconds in which response.failed may follow an error event
+
+
+class Exchange:
+    """`run` does everything and fills the inbox; `stop`, called in the same thread, ends it at once."""
+
+    def __init__(
+        self,
+        call: HttpCall,
+        *,
+        connect: Callable[[], Awaitable[Transport]],
+        inbox: Inbox,
+        capture: Capture,
+        timeouts: Timeouts,
+        max_retries: int = 0,
+        max_event_bytes: int = 64 * 1024 * 1024,
+        body: Mapping[str, Any] | None = None,
+        resume: Callable[[str, int], HttpCall] | None = None,
+        response_id: str | None = None,
+        cursor: int | None = None,
+        scrub: Callable[[str], str] = str,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self.inbox = inbox
+        self.capture = capture
+        self._call = call
+        self._connect = connect
+        self._max_retries = max_retries
+        self._max_event_bytes = max_event_bytes
+        self.body: Mapping[str, Any] = body or {}
+        self._resume = resume
+        self._cursor = cursor
+        self._scrub = scrub
+        self._secrets = tuple(secret.encode() for secret in secrets)
+        self._watch = Watch(timeouts, call.url)
+        self._stop_ending = "interrupted"
+        self._reply: Reply | None = None
+        self._response_id = response_id
+        self._latest: Event | None = None
+        self._sent_at = 0.0
+        self._piece_at: float | None = None  # when the latest bytes of this answer came
+        self._error_at: float | None = None  # when an error event came
+        self._resumes = 0  # since the last event
+
+    def stop(self, ending: str = "interrupted") -> None:
+        self._stop_ending = ending
+        self._watch.stop()
+
+    async def run(self) -> None:
+        error: BaseException | None = None
+        ending = "cut_off"
+        try:
+            self._watch.begin()
+            await persist(self._attempt, self._pause, self._watch)
+        except Stopped:
+            ending = self._stop_ending
+        except asyncio.CancelledError:
+            ending = self._stop_ending
+            raise
+        except Exception as failure:
+            error = failure
+        finally:
+            await self._drop()
+            self.inbox.finish(time.monotonic(), error=error, ending=ending)
+
+    # ── attempts ──
+
+    async def _attempt(self) -> None:
+        await self._drop()
+        self._sent_at = time.monotonic()
+        self._piece_at = None
+        self.inbox.sent(self._sent_at)
+        if self._call.content is not None:
+            self.capture.sent(self.body, self._sent_at)
+        watch = self._watch
+        sending = self._send()
+        reply = self._reply = await watch.within(sending, watch.limit("first_byte", self._sent_at))
+        request_id = request_id_of(reply.headers)
+        self.capture.noted("status", time.monotonic(), status=reply.status, request_id=request_id)
+        if not 200 <= reply.status < 300:
+            refused = rejection(reply, url=self._call.url, scrub=self._scrub)
+            raise await watch.within(refused, watch.limit("idle", time.monotonic()))
+        self.inbox.open(request_id)
+        await self._read(reply)
+
+    async def _send(self) -> Reply:
+        transport = await self._connect()
+        return await transport.send(self._call, connect=self._watch.timeouts.connect)
+
+    def _pause(self, failure: NBResponsesError, attempt: int) -> float | None:
+        """Seconds until the next attempt, which is made ready here; None if there is none."""
+        if not self.inbox.began:
+            pause = pause_before_retry(failure, attempt, max_retries=self._max_retries)
+            if pause is not None:
+                self._note("retry", f"retry {attempt} in {pause:.1f} s: {failure}", attempt=attempt, pause=pause)
+            return pause
+        after = self.inbox.last_sequence_number
+        if self._resume is None or self._response_id is None or after is None:
+            return None
+        self._resumes += 1
+        transient = failure if isinstance(failure, TransportError) else None
+        if isinstance(transient, TimedOut) and transient.phase == "idle":
+            transient = Disconnected(str(failure))
+        if transient is None:
+            return None
+        pause = pause_before_retry(transient, self._resumes, max_retries=self._max_retries)
+        if pause is not None:
+            self._call = self._resume(self._response_id, after)
+            self._cursor = after
+            self._note("resumed", f"resumed at event {after + 1}: {failure}", starting_after=after, pause=pause)
+        return pause
+
+    async def _drop(self) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            await reply.aclose()
+
+    def _note(self, kind: str, text: str, **facts: Any) -> None:
+        self.inbox.note(text)
+        self.capture.noted(kind, time.monotonic(), text=text, **facts)
+
+    # ── the answer ──
+
+    async def _read(self, reply: Reply) -> None:
+        start = b""
+        kind = None
+        while kind is None and (piece := await self._next_piece(reply)):
+            start += piece
+            kind = body_kind(reply.headers, start, url=self._call.url)
+        if kind == "json":
+            body = await read_body(start, self._max_event_bytes, lambda: self._next_piece(reply))
+            self._take_json(body)
+        else:
+            await self._read_stream(reply, start)
+
+    async def _next_piece(self, reply: Reply) -> bytes:
+        """The next bytes; b"" at the end, and when the time after an error event is over."""
+        watch, now = self._watch, time.monotonic()
+        awaited = watch.limit("idle", now) if self._piece_at is not None else watch.limit("first_byte", self._sent_at)
+        after_error = None
+        if self._error_at is not None:
+            after_error = Limit(self._error_at + _AFTER_AN_ERROR, "error", _AFTER_AN_ERROR)
+        try:
+            piece = await watch.within(reply.piece(), awaited, after_error)
+        except TimedOut as error:
+            if error.phase == "error":
+                return b""
+            raise
+        self._piece_at = time.monotonic()
+        self.inbox.byte(self._piece_at)
+        return piece
+
+    async def _read_stream(self, reply: Reply, piece: bytes) -> None:
+        decoder = EventDecoder(self._max_event_bytes)
+        failure: NBResponsesError | None = None
+        try:
+            while piece and not decoder.done:
+                if self._take(decoder.feed(piece)):
+                    return
+                if not decoder.done:
+                    piece = await self._next_piece(reply)
+        except NBResponsesError as error:
+            failure = error
+        too_large = decoder.done and failure is None
+        done = self._take(decoder.finish())
+        if decoder.remainder:
+            self.capture.remainder(decoder.remainder, time.monotonic())
+        if done or self._error_at is not None:
+            return
+        raise failure or self._why_it_ended(by_decoder=too_large)
+
+    def _why_it_ended(self, *, by_decoder: bool) -> NBResponsesError:
+        """The failure of a stream that ended cleanly but without a terminal event."""
+        if by_decoder and isinstance(self._latest, InvalidEvent) and self._latest.error is not None:
+            return self._latest.error
+        if not self.inbox.began:
+            return ProtocolError(f"{self._call.url} ended its answer before the first event")
+        return Disconnected("the stream ended without a terminal event", url=self._call.url)
+
+    def _take_json(self, body: bytes) -> None:
+        """An answer that is no stream, but a response or an error. It goes on as the one event that says the same."""
+        fields = open_json(body)
+        status = fields.get("status")
+        if fields.get("object") == "response" or "output" in fields:
+            type_ = _TYPE_OF_STATUS.get(str(status), "response.in_progress")
+            body = b'{"type":"%s","response":%s}' % (type_.encode(), body.lstrip(b"\xef\xbb\xbf"))
+        elif not fields.get("error"):
+            raise ProtocolError(f"{self._call.url} answered with JSON that is neither a response nor an error")
+        self._note("status", "the server answered with JSON, not with a stream")
+        if not self._take([decode_event(body)]) and self._error_at is None:
+            raise ProtocolError(f"the server gave the response as it is now (status {status!r}), and no stream of it")
+
+    # ── events ──
+
+    def _take(self, events: list[Event]) -> bool:
+        """Passes events on; True if one of them is terminal."""
+        if not events:
+            return False
+        at = self._piece_at if self._piece_at is not None else time.monotonic()
+        if self._secrets:
+            events = [self._cleaned(event) for event in events]
+        if self._cursor is not None:
+            events = self._after_cursor(events, self._cursor)
+        ended = False
+        for place, event in enumerate(events):
+            if event.type in _TERMINAL:
+                ended = True
+                if place + 1 < len(events):
+                    self._note("ignored", f"{len(events) - place - 1} events after {event.type} were not read")
+                    events = events[: place + 1]
+                break
+            if event.type == "error" and self._error_at is None:
+                self._error_at = at
+        self._remember(events)
+        self.capture.received(events, at)
+        self.inbox.put(events, at)
+        return ended
+
+    def _cleaned(self, event: Event) -> Event:
+        """A server that repeats the key would carry it into captures and outputs."""
+        payload = event.payload
+        if any(secret in payload for secret in self._secrets):
+            for secret in self._secrets:
+                payload = payload.replace(secret, b"***")
+            return decode_event(payload)
+        return event
+
+    def _after_cursor(self, events: list[Event], cursor: int) -> list[Event]:
+        """Without the events that were seen before the resume; a gap after them is noted once."""
+        fresh = [event for event in events if event.sequence_number is None or event.sequence_number > cursor]
+        first = next((event.sequence_number for event in fresh if event.sequence_number is not None), None)
+        if first is not None:
+            self._cursor = None
+            if first > cursor + 1:
+                self._note("gap", f"events {cursor + 1} to {first - 1} are missing", after=cursor, before=first)
+        return fresh
+
+    def _remember(self, events: list[Event]) -> None:
+        if not events:
+            return
+        self._resumes = 0
+        self._latest = events[-1]
+        if self._resume is not None and self._response_id is None:
+            self._response_id = _response_id_in(events)
+        last = next((event.sequence_number for event in reversed(events) if event.sequence_number is not None), None)
+        if last is not None:
+            self.inbox.last_sequence_number = last
+
+
+def _response_id_in(events: list[Event]) -> str | None:
+    for event in events:
+        response = getattr(event, "response", None)
+        if isinstance(response, dict) and isinstance(response.get("id"), str):
+            return str(response["id"])
+    return None

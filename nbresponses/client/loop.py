@@ -1,0 +1,129 @@
+"""The loop thread: one for the process, shared by everything synchronous, there as long as somebody holds a lease.
+
+It is anyio's blocking portal. What is started in it runs in a copy of the caller's context, so what the caller set
+(the cell that output belongs to) holds there too. A lease is given back by `release()` or, if its owner is forgotten,
+by a finalizer that holds no reference to the owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+__all__ = ["Lease"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SLICE = 0.1  # seconds; waits are cut up so that an interrupt is noticed where a lock cannot be interrupted
+
+
+class _LoopThread:
+    """The portal and how many hold it. The thread starts with the first lease and ends with the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leases = 0
+        self._ending: AbstractContextManager[BlockingPortal] | None = None
+        self._portal: BlockingPortal | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def acquire(self) -> tuple[BlockingPortal, asyncio.AbstractEventLoop]:
+        with self._lock:
+            if self._portal is None or self._loop is None:
+                self._ending = start_blocking_portal(name="nbresponses-loop")
+                self._portal = self._ending.__enter__()
+                self._loop = self._portal.call(_running_loop)
+            self._leases += 1
+            return self._portal, self._loop
+
+    def release(self) -> None:
+        with self._lock:
+            self._leases -= 1
+            if self._leases or self._portal is None or self._ending is None:
+                return
+            portal, ending = self._portal, self._ending
+            self._portal = self._loop = self._ending = None
+            portal.call(portal.stop, True)
+            ending.__exit__(None, None, None)
+
+
+async def _running_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+@functools.cache
+def _loop_thread_of(_process: int) -> _LoopThread:
+    """By process, because a fork copies the object but not its thread."""
+    return _LoopThread()
+
+
+class Lease:
+    """The right to use the loop thread, which it keeps alive. Taken on first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: int | None = None
+        self._held: tuple[BlockingPortal, asyncio.AbstractEventLoop] | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._held is not None and self._process == os.getpid()
+
+    def call(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a coroutine function that runs in the loop thread. An interrupt here cancels it there."""
+        future = self.start(functools.partial(work, *args, **kwargs))
+        try:
+            while True:
+                try:
+                    return future.result(_SLICE)
+                except TimeoutError:
+                    if future.done():
+                        return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def start(self, work: Callable[[], Awaitable[T]]) -> Future[T]:
+        """Starts a coroutine function in the loop thread."""
+        return self._taken()[0].start_task_soon(work)
+
+    def soon(self, function: Callable[[], Any]) -> None:
+        """Has the loop thread call a function, without waiting. Does nothing if the loop has ended."""
+        if not self.held or self._held is None:
+            return
+        with suppress(RuntimeError):  # the loop has ended, and everything in it
+            self._held[1].call_soon_threadsafe(function)
+
+    def release(self) -> None:
+        """Gives the lease back; the last one ends the thread. Once is enough, more do nothing."""
+        with self._lock:
+            held, process = self._held, self._process
+            self._held = None
+        if held is not None and process == os.getpid():
+            _loop_thread_of(os.getpid()).release()
+
+    def _taken(self) -> tuple[BlockingPortal, asyncio.AbstractEventLoop]:
+        with self._lock:
+            if self._held is None or self._process != os.getpid():
+                self._held, self._process = _loop_thread_of(os.getpid()).acquire(), os.getpid()
+            return self._held
+
+
+def in_helper_thread(function: Callable[[], Any]) -> None:
+    """Calls a function that may wait for the loop thread. A finalizer runs in any thread, in the loop's own too."""
+    try:
+        threading.Thread(target=function, name="nbresponses-end", daemon=True).start()
+    except RuntimeError:
+        function()  # the interpreter is shutting down: no new threads, and no thread to fear

@@ -1,0 +1,1 @@
+"""The wire: how bytes reach the server and come back, and foreign exceptions as ours. Knows no event."""
