@@ -36,6 +36,7 @@ __all__ = ["VERSION", "CaptureHeader", "CaptureReader", "CaptureWriter", "dump_j
 VERSION = 1
 _BATCH_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20  # a first line longer than this is no header
+_LONG = 1e10  # seconds; longer than any capture, short enough for a time stamp
 _LINES_PER_WRITE = 1024
 
 
@@ -103,10 +104,15 @@ def _message_line(message: Message) -> bytes:
 
 
 def _read_message(line: _Line, offset: float) -> Message:
+    if not -_LONG < line.at < _LONG:
+        raise ValueError("`at` out of range")
     if line.text is not None:
         payload = line.text.encode()
     elif line.base64 is not None:
-        payload = b64decode(line.base64, validate=True)
+        try:
+            payload = b64decode(line.base64, validate=True)
+        except ValueError:
+            raise ValueError("the base64 is malformed") from None
     else:
         raise ValueError("neither text nor base64")
     return Message(line.at + offset, line.direction, line.kind, line.transport, line.lane, line.name, payload)
@@ -118,6 +124,13 @@ def _read_messages(lines: list[bytes], offset: float) -> list[Message] | None:
         return [_read_message(line, offset) for line in map(_decode_line, lines)]
     except _DAMAGED:
         return None
+
+
+def _reason(error: Exception) -> str:
+    malformed = isinstance(error, (msgspec.MsgspecError, RecursionError, UnicodeDecodeError))
+    if malformed and not isinstance(error, msgspec.ValidationError):
+        return "no complete JSON object"
+    return str(error)
 
 
 class CaptureReader:
@@ -208,7 +221,7 @@ class CaptureReader:
         try:
             return _read_message(_decode_line(raw), self._offset)
         except _DAMAGED as error:
-            reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is no complete JSON object"
+            reason = _reason(error)
         try:
             _decode_magic(raw)
         except _DAMAGED:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from contextlib import suppress
 from operator import methodcaller
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
@@ -184,7 +185,7 @@ class Capture:
         numbers: Counter[str] = Counter()
         for code, number in Counter(self._codes[: self._count]).items():
             numbers[self._channels[code].direction] += number
-        kept = f"{numbers['in']} received, {numbers['out']} sent, {numbers['note']} notes"
+        kept = f"{numbers['in']} received, {numbers['out']} sent, {numbers['note']} noted"
         ending = self.ending or "no ending"
         return f"<Capture: {kept}; {ending}; {self.duration:.3f} s{'; truncated' if self.truncated else ''}>"
 
@@ -238,7 +239,8 @@ class Capture:
             try:
                 self._tee.write(self[first : self._teed])
             except OSError as error:
-                self._tee = None
+                with suppress(OSError):
+                    self.close()
                 at = self._times[self._count - 1] + self.origin
                 self.noted("tee_failed", at, reason=f"{type(error).__name__}: {error}")
 
