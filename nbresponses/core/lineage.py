@@ -58,7 +58,7 @@ class Node:
                     rows.append(row)
             elif isinstance(fields.get("response"), dict):
                 final = fields["response"].get("output")
-        own = [item for _, item in sorted(rows, key=lambda row: row[0])]
+        own = sorted(rows, key=lambda row: row[0])
         return [item for item in merged_output(final, own) if isinstance(item, dict)]
 
 
