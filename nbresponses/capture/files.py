@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import json
 import os
 import zlib
 from base64 import b64decode, b64encode
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-__all__ = ["VERSION", "CaptureHeader", "CaptureReader", "CaptureWriter", "dump_json", "save_messages"]
+__all__ = ["VERSION", "CaptureHeader", "CaptureReader", "CaptureWriter", "save_messages"]
 
 VERSION = 1
 _BATCH_BYTES = 1 << 20
@@ -80,14 +79,6 @@ def _open(path: str, mode: str, *, packed: bool | None = None) -> IO[bytes]:
     if path.endswith(".gz") if packed is None else packed:
         return cast("IO[bytes]", gzip.open(path, mode))
     return cast("IO[bytes]", Path(path).open(mode))
-
-
-def dump_json(value: object) -> bytes:
-    """JSON of facts or of a request body, in UTF-8. What JSON has no word for is written as its text."""
-    try:
-        return msgspec.json.encode(value, enc_hook=str)
-    except (UnicodeEncodeError, OverflowError, TypeError, msgspec.MsgspecError):
-        return json.dumps(value, default=str, separators=(",", ":")).encode()  # lone surrogates, very large integers
 
 
 def _message_line(message: Message) -> bytes:

@@ -12,6 +12,7 @@ A message is one of three directions, and `kind` says what it is:
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from nbresponses.core.wire import Event
 
-__all__ = ["Channel", "Columns", "Message"]
+__all__ = ["Channel", "Columns", "Message", "dump_json"]
 
 
 class Channel(NamedTuple):
@@ -86,3 +87,11 @@ class Columns(NamedTuple):
     codes: array[int]
     payloads: list[bytes]
     channels: list[Channel]
+
+
+def dump_json(value: object) -> bytes:
+    """JSON of facts or of a request body, in UTF-8. What JSON has no word for is written as its text."""
+    try:
+        return msgspec.json.encode(value, enc_hook=str)
+    except (UnicodeEncodeError, OverflowError, TypeError, msgspec.MsgspecError):
+        return json.dumps(value, default=str, separators=(",", ":")).encode()  # lone surrogates, very large integers

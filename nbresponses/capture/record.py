@@ -17,9 +17,9 @@ from operator import methodcaller
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
-from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, dump_json, save_messages
+from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
 from nbresponses.capture.masking import masked
-from nbresponses.capture.messages import Channel, Columns, Message
+from nbresponses.capture.messages import Channel, Columns, Message, dump_json
 from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
 

@@ -83,11 +83,18 @@ def test_the_lines_are_as_documented(tmp_path) -> None:
         "source": "test",
     }
     assert lines[1] == {
-        **{"at": 0.0, "direction": "out", "kind": "request", "transport": "http"},
+        "at": 0.0,
+        "direction": "out",
+        "kind": "request",
+        "transport": "http",
         "text": '{"model":"m","input":"hi"}',
     }
     assert lines[3] == {
-        **{"at": 2.5, "direction": "in", "kind": "event", "transport": "websocket", "lane": "planner"},
+        "at": 2.5,
+        "direction": "in",
+        "kind": "event",
+        "transport": "websocket",
+        "lane": "planner",
         "text": '{"type":"x"}',
     }
     assert lines[4]["base64"] == "ZGF0YTog/w=="

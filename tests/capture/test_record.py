@@ -161,7 +161,7 @@ def test_captures_differ_by_source_start_and_messages() -> None:
 
 def test_a_start_without_time_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="aware datetime"):
-        Capture(datetime(2026, 1, 31))  # noqa: DTZ001
+        Capture(datetime(2026, 1, 31))
 
 
 def test_columns_are_a_snapshot() -> None:
