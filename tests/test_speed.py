@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.decode import ACCUMULATED, DECODED, SDK_STREAM, SDK_TYPED, SPLIT, measure  # noqa: E402
+from benchmarks.decode import ACCUMULATED, DECODED, SDK_STREAM, SDK_TYPED, SPLIT, measure
 
 
 def test_decoding_beside_the_official_sdk_and_beside_untyped_parsing() -> None:
