@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from nbresponses.errors import NBResponsesError, RequestError
-from nbresponses_magics.commands import request_text
+from nbresponses_magics.commands import request_text, say
 from nbresponses_magics.failures import explain, interrupted, without_traceback
 from nbresponses_magics.interpolate import interpolate, interpolate_json
 from nbresponses_magics.request import body_of
 
 if TYPE_CHECKING:
     from nbresponses.client.stream import ResponseStream
+
     from nbresponses_magics.options import Options
     from nbresponses_magics.session import Session
 
@@ -56,11 +57,11 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
     body = body_of(options, session.settings, text, previous=session.previous(options))
     session.model_for(endpoint, body)
     if options.no_execute:
-        print(request_text(endpoint, body))
+        say(request_text(endpoint, body))
         return None
     client = session.client(endpoint, insecure=options.insecure)
     if endpoint.demo:
-        print(f"Embedded demo server, no real model ({endpoint.source}): {session.demo_url}", flush=True)
+        say(f"Embedded demo server, no real model ({endpoint.source}): {session.demo_url}")
     stream = client.stream(extra_body=body)
     if options.capture is not None:
         _tee(stream, options.capture)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nbresponses_magics.session import Endpoint, Session
 
-__all__ = ["COMMANDS", "EXAMPLES", "request_text", "run_command"]
+__all__ = ["COMMANDS", "EXAMPLES", "request_text", "run_command", "say"]
 
 EXAMPLES = """\
 %%responses
@@ -27,6 +27,11 @@ Compare {{first}} with {{second}}.
 %%responses -c --hosted image_generation:partial_images=2
 Draw that.
 """
+
+
+def say(text: str) -> None:
+    """What a magic has to say goes to the cell's standard output, at once."""
+    print(text, flush=True)  # noqa: T201
 
 
 def run_command(session: Session, words: list[str]) -> str:
@@ -44,7 +49,7 @@ def run_command(session: Session, words: list[str]) -> str:
 
 def request_text(endpoint: Endpoint, body: Mapping[str, Any]) -> str:
     """What `--no-execute` shows: method, address and body; no headers."""
-    url = f"{endpoint.shown.rstrip('/')}/responses" if endpoint.base_url or not endpoint.demo else "the demo server"
+    url = "the embedded demo server" if endpoint.demo else f"{endpoint.shown}/responses"
     return f"POST {url}\n{json.dumps({**body, 'stream': True}, indent=2, ensure_ascii=False)}"
 
 

@@ -1,4 +1,4 @@
-"""Tab completion on `%responses` and `%%responses` lines: options, models, efforts, hosted tools, files, variable names.
+"""Tab completion on `%responses` and `%%responses` lines: options, models, efforts, hosted tools, files and names.
 
 A pure function from the line up to the cursor to candidates, and a matcher that hands it to IPython. Asks no server:
 model names are those that the session has seen.

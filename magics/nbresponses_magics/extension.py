@@ -1,6 +1,6 @@
-"""Loading into a shell and unloading from it. Each thing that loading adds is written down beside the way to take it away.
+"""Loading into a shell and unloading from it. What loading adds stands beside the way to take it away.
 
-Loading reads no file, starts nothing, and replaces nothing of the shell; state is in the registered magics object alone.
+Loading reads no file, starts nothing, and replaces nothing of the shell. State is in the registered magics object.
 """
 
 from __future__ import annotations

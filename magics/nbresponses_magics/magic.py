@@ -9,7 +9,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from nbresponses.errors import NBResponsesError
 from nbresponses_magics.cell import run_cell
-from nbresponses_magics.commands import COMMANDS, EXAMPLES, run_command
+from nbresponses_magics.commands import COMMANDS, EXAMPLES, run_command, say
 from nbresponses_magics.completion import Known
 from nbresponses_magics.failures import explain, without_traceback
 from nbresponses_magics.options import help_text, parse, split
@@ -48,7 +48,7 @@ class ResponsesMagics(Magics):
 
     def _command(self, words: list[str]) -> None:
         try:
-            print(run_command(self.session, words))
+            say(run_command(self.session, words))
         except NBResponsesError as error:
             raise without_traceback(error, explain(error)) from None
 

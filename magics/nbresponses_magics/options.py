@@ -1,6 +1,6 @@
 """The options of `%%responses`, as one table: the parser, the help text and the completions are all made from it.
 
-Never reads settings or the notebook's namespace, never sends anything. Every mistake in the line is a one-line UsageError.
+Never reads settings or the notebook's namespace, never sends anything. A mistake in the line is a one-line UsageError.
 """
 
 from __future__ import annotations
@@ -218,7 +218,9 @@ def parse(line: str) -> Options:
     known, unknown = _parser().parse_known_args(split(rest))
     if unknown:
         raise UsageError(_unknown(unknown[0]))
-    said = {key: tuple(value) if isinstance(value, list) else value for key, value in vars(known).items()}
+    said: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in vars(known).items()
+    }
     if assigned is not None:
         if said.get("out", assigned) != assigned:
             raise UsageError(f"two names for the result: {assigned} << and --out {said['out']}")

@@ -8,16 +8,18 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from IPython.core.error import UsageError
 
-from nbresponses_magics.settings import environment, read_project
+from nbresponses_magics.settings import DEFAULTS, environment, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nbresponses import Client, DemoServer
     from nbresponses.client.stream import ResponseStream
+
+    from nbresponses import Client, DemoServer
     from nbresponses_magics.options import Options
     from nbresponses_magics.settings import Responses
 
@@ -36,7 +38,11 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        return self.base_url or "https://api.openai.com/v1"
+        """The address without a user name, a password or a query, which can hold a key."""
+        from nbresponses.client.settings import OPENAI_BASE_URL
+
+        parts = urlsplit(self.base_url or OPENAI_BASE_URL)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 
 class Session:
@@ -111,7 +117,7 @@ class Session:
         """The client for this endpoint and the present settings; made once and kept, so connections are reused."""
         from nbresponses import Client, Timeouts
 
-        key = "demo" if endpoint.demo else environment(self.settings.value("api_key_env"))
+        key = "demo" if endpoint.demo else self._key()
         url = self._server().base_url if endpoint.demo else endpoint.base_url
         limits, retries = self.settings.value("timeouts"), self.settings.value("max_retries")
         insecure = insecure or self.settings.value("allow_insecure")
@@ -124,6 +130,14 @@ class Session:
                 raise UsageError(f"Responses.timeouts: {error}") from None
             self._clients[wanted] = Client(api_key=key, base_url=url, allow_insecure=insecure, **keywords)
         return self._clients[wanted]
+
+    def _key(self) -> str | None:
+        name: str = self.settings.value("api_key_env")
+        key = environment(name)
+        if key is None and name != DEFAULTS["api_key_env"]:
+            # Without a key the client takes OPENAI_API_KEY, which is not meant for this server.
+            raise UsageError(f"{name} is not set (Responses.api_key_env names it)")
+        return key
 
     def previous(self, options: Options) -> str | None:
         """The response that a request continues from. UsageError where --continue has nothing to continue."""

@@ -1,13 +1,12 @@
-"""The settings of `%%responses`: `%config Responses.model = ...`, an IPython config file, `[tool.nbresponses]` of a project.
+"""The settings of `%%responses`: %config, an IPython config file, `[tool.nbresponses]` of a project.
 
 A value set by %config or in an IPython config file comes first, then (for the server) the environment, then the nearest
-pyproject.toml upward from the working directory, which is read when a setting is needed and never at load. Holds no key:
-only the name of the environment variable that has it.
+pyproject.toml upward from the working directory, which is read when a setting is needed and never at load. Holds no
+key, only the name of the environment variable that has it.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import tomllib
 from pathlib import Path
@@ -103,6 +102,8 @@ def read_project(start: Path | None = None) -> dict[str, Any]:
 
 
 def _check(path: Path, name: str, value: Any) -> None:
+    from nbresponses.client.settings import is_loopback
+
     allowed = set(Responses.class_trait_names(config=True)) - _NOT_FOR_PROJECTS
     where = f"{path}: tool.nbresponses.{name}"
     if name not in allowed:
@@ -112,19 +113,11 @@ def _check(path: Path, name: str, value: Any) -> None:
         Responses(**{name: value})
     except TraitError as error:
         raise UsageError(f"{where}: {str(error).splitlines()[0]}") from None
-    if name == "base_url" and not _is_this_machine(value):
+    if name == "base_url" and not is_loopback(urlsplit(value).hostname or ""):
         raise UsageError(
             f"{where}: a project's file can only name a server on this machine, since your key goes there;"
             " use OPENAI_BASE_URL or %config Responses.base_url"
         )
-
-
-def _is_this_machine(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def environment(name: str) -> str | None:
