@@ -1,4 +1,4 @@
-"""Events as columns of numbers and words, filled a batch at a time. Needs NumPy and Arrow, not pandas; keeps no row.
+"""Events as columns of numbers and words, filled a batch at a time. Keeps no row. Imported when a frame is asked for.
 
 What a row needs from its neighbours is worked out at the end, over whole columns: the response in progress on its lane.
 That begins with the first event that names it and ends with its terminal event. Rows before the first event that names
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.messages import Channel, Columns
 
-__all__ = ["NO_INDEX", "Batch", "EventColumns", "Words", "batches", "microseconds"]
+__all__ = ["Batch", "EventColumns", "Mark", "Words", "batches", "filled"]
 
-NO_INDEX = -(2**31)
-"""Stands for a missing number in the columns of 32 bits."""
-
+_NO_INDEX = -(2**31)  # stands for a missing number in a column of 32 bits, as NO_NUMBER in one of 64
 _ROWS = 8192  # of a batch: enough to spread the cost of a step, few enough to stay in the cache
 _CARRY, _NOTHING = -2, -1  # in a column of word numbers: as in the row before; null
 _BEGINS = frozenset({"response.created", "response.queued"})
 _ENDS = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
-_FLAT = frozenset(type_ for type_, cls in EVENT_TYPES.items() if not issubclass(cls, NestedEvent))
+_SHELL = "response.shell_call"
+_FLAT = frozenset(
+    type_
+    for type_, cls in EVENT_TYPES.items()
+    if not issubclass(cls, NestedEvent) and not type_.startswith(_SHELL) and not type_.endswith("audio.delta")
+)
+"""Types whose rows need no closer look."""
 
 
 class Words(dict["str | None", int]):
@@ -91,6 +95,23 @@ def _which(channels: list[Channel], holds: Callable[[Channel], bool]) -> NDArray
     return np.fromiter(map(holds, channels), np.bool_, len(channels))
 
 
+class Mark(NamedTuple):
+    """An event that holds a response object. `response` is the number of its id, -2 where it has none."""
+
+    row: int
+    response: int
+    type: str
+    payload: bytes
+
+
+def filled(columns: Columns) -> EventColumns:
+    """The event columns of all messages."""
+    events = EventColumns()
+    for batch in batches(columns):
+        events.extend(batch)
+    return events
+
+
 class EventColumns:
     """The columns of `events()` while they grow. `extend` takes batches in order of arrival."""
 
@@ -103,7 +124,9 @@ class EventColumns:
         self.messages = Words()
         self._pieces: dict[str, list[NDArray[Any]]] = {}
         self._deltas: list[pa.Array] = []
-        self._marks: list[tuple[int, int, str]] = []  # row, number of a response id, type of the event that names it
+        self.marks: list[Mark] = []
+        self.commands: dict[int, int | None] = {}
+        """Row → the index of a shell command, for the few rows that have one."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -115,7 +138,7 @@ class EventColumns:
         for index in batch.too_large:
             rows[index], sizes[index] = _given_up(batch.payloads[index])
         types = self.types.numbers([row.type for row in rows])
-        self._closer_look(rows, types)
+        self._closer_look(rows, types, batch.payloads)
         lanes: list[str | None] = [row.stream_id for row in rows]
         if batch.lanes is not None:
             lanes = [given if given is not None else own for given, own in zip(batch.lanes, lanes, strict=True)]
@@ -126,30 +149,30 @@ class EventColumns:
         self._add("output_index", _small(_numbers([row.output_index for row in rows])))
         self._add("content_index", _small(_numbers([row.content_index for row in rows])))
         self._add("summary_index", _small(_numbers([row.summary_index for row in rows])))
-        self._add("time", microseconds(batch.times))
-        self._add("bytes", np.minimum(sizes, -NO_INDEX - 1).astype(np.int32))
+        self._add("time", np.rint(batch.times * 1e6).astype(np.int64))
+        self._add("bytes", np.minimum(sizes, -_NO_INDEX - 1).astype(np.int32))
         self._deltas.append(pa.array([row.delta for row in rows], pa.large_string()))
         self._count += len(rows)
 
-    def _closer_look(self, rows: list[Row], types: NDArray[np.int32]) -> None:
+    def _closer_look(self, rows: list[Row], types: NDArray[np.int32], payloads: list[bytes]) -> None:
         """The few rows that have something inside: an item, a response, an error."""
         errors = np.full((2, len(rows)), _NOTHING, np.int32)
-        flat = np.array([word in _FLAT and not _is_base64(word) for word in self.types.listed()], bool)
+        flat = np.array([word in _FLAT for word in self.types.listed()], bool)
         for index in np.flatnonzero(~flat[types]).tolist():
             row = rows[index]
             if row.item is not None and row.item_id is None:
                 row.item_id = row.item.id
-            if _is_base64(row.type):
+            if row.type.endswith("audio.delta"):  # base64
                 row.delta = None
+            elif row.type.startswith(_SHELL):
+                self.commands[self._count + index] = row.command_index
             if row.response is not None:
-                self._marks.append((self._count + index, self._response(row.response.id), row.type))
+                number = _CARRY if row.response.id is None else self.responses[row.response.id]
+                self.marks.append(Mark(self._count + index, number, row.type, payloads[index]))
             code, message = _error(row)
             errors[:, index] = self.codes[code], self.messages[message]
         self._add("error_code", errors[0])
         self._add("error_message", errors[1])
-
-    def _response(self, id_: str | None) -> int:
-        return _CARRY if id_ is None else self.responses[id_]
 
     def _add(self, name: str, values: NDArray[Any]) -> None:
         self._pieces.setdefault(name, []).append(values)
@@ -158,8 +181,7 @@ class EventColumns:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column of numbers; for one of words, the words' numbers."""
-        pieces = self._pieces.get(name)
-        return np.concatenate(pieces) if pieces else np.empty(0, np.int64 if name in _WIDE else np.int32)
+        return np.concatenate([np.empty(0, np.int64 if name in _WIDE else np.int32), *self._pieces.get(name, ())])
 
     def deltas(self) -> pa.ChunkedArray:
         return pa.chunked_array(self._deltas, pa.large_string())
@@ -182,7 +204,7 @@ class EventColumns:
     def _enter_marks(self, state: NDArray[np.int32], place: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
         begun: set[int] = set()
         is_start = set(starts.tolist())
-        for row, number, type_ in self._marks:
+        for row, number, type_, _ in self.marks:
             at = int(place[row])
             start = int(starts[np.searchsorted(starts, at, side="right") - 1])
             if start not in begun and type_ not in _BEGINS and number != _CARRY:
@@ -197,10 +219,6 @@ class EventColumns:
 _WIDE = frozenset({"sequence_number", "time"})
 
 
-def microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.rint(seconds * 1e6).astype(np.int64)
-
-
 def _numbers(values: list[int | None]) -> NDArray[np.int64]:
     try:
         return np.fromiter(values, np.int64, len(values))
@@ -211,11 +229,7 @@ def _numbers(values: list[int | None]) -> NDArray[np.int64]:
 
 
 def _small(values: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.where((values > NO_INDEX) & (values < -NO_INDEX), values, NO_INDEX).astype(np.int32)
-
-
-def _is_base64(type_: str) -> bool:
-    return type_.endswith("audio.delta")
+    return np.where((values > _NO_INDEX) & (values < -_NO_INDEX), values, _NO_INDEX).astype(np.int32)
 
 
 def _given_up(payload: bytes) -> tuple[Row, int]:

@@ -267,11 +267,23 @@ class Capture:
 
         return replay(self, speed)
 
-    def events(self) -> DataFrame:
-        """One row per event received; columns, types and units in docs/captures.md."""
+    def events(self, *, payload: bool = False) -> DataFrame:
+        """One row per event received; with `payload` also its JSON text. Columns, types, units: docs/captures.md."""
         from nbresponses.capture.frames import events_frame
 
-        return events_frame(self.columns(), source=self.source)
+        return events_frame(self.columns(), source=self.source, payload=payload)
+
+    def deltas(self) -> DataFrame:
+        """One row per piece of text: what part it belongs to, where it begins, when it came."""
+        from nbresponses.capture.frames import deltas_frame
+
+        return deltas_frame(self.columns(), source=self.source)
+
+    def responses(self) -> DataFrame:
+        """One row per response: model, status, ending, times to the first event and text, tokens, error."""
+        from nbresponses.capture.frames import responses_frame
+
+        return responses_frame(self.columns(), source=self.source)
 
 
 def _row(event: Event, plain: Channel) -> tuple[bytes, Channel]:

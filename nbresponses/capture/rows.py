@@ -54,6 +54,7 @@ class Row(msgspec.Struct, gc=False):
     output_index: int | None = NO_NUMBER
     content_index: int | None = NO_NUMBER
     summary_index: int | None = NO_NUMBER
+    command_index: int | None = None
     delta: str | None = None
     response: RowResponse | None = None
     item: RowItem | None = None
@@ -102,6 +103,7 @@ def _row_leniently(payload: bytes, name: str | None) -> Row:
         output_index=_number(fields.get("output_index")),
         content_index=_number(fields.get("content_index")),
         summary_index=_number(fields.get("summary_index")),
+        command_index=_number(fields.get("command_index")),
         delta=_delta(fields.get("delta")),
         response=_response(fields.get("response")),
         item=RowItem(_text(_of(fields.get("item"), "id"))) if isinstance(fields.get("item"), dict) else None,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nbresponses.core.events import EVENT_TYPES
 
-__all__ = ["EVENTS", "KNOWN_TYPES", "Column"]
+__all__ = ["DELTAS", "DELTA_KINDS", "EVENTS", "KNOWN_TYPES", "PAYLOAD", "RESPONSES", "Column"]
 
 
 class Column(NamedTuple):
@@ -43,6 +43,66 @@ EVENTS = (
     Column("error_message", "category", "", "Its message; for `invalid`, what is wrong with the payload."),
 )
 """`events()`: one row per event received, in order of arrival."""
+
+PAYLOAD = Column("payload", "str", "", "The JSON text as received, base64 included.")
+"""The column that `events(payload=True)` adds."""
+
+DELTAS = (
+    Column("response_id", "category", "", "As in `events()`."),
+    Column("lane", "category", "", "As in `events()`."),
+    Column("item_id", "category", "", "As in `events()`."),
+    Column("output_index", "Int32", "", "As in `events()`."),
+    Column("kind", "category", "", "What the text is a piece of: `text`, `refusal`, `arguments` …; null if unknown."),
+    Column("part_index", "Int32", "", "Its content, summary or command index."),
+    Column("delta", "str", "", "The piece."),
+    Column("start", "int64", "characters", "What was received of its part before it."),
+    Column("time", TIME, "", "When the piece arrived."),
+    Column("gap", SPAN, "", "Time since the piece before it in its part; null in the first."),
+)
+"""`deltas()`: one row per piece of text."""
+
+RESPONSES = (
+    Column("response_id", "str", "", "Null for a request that was answered by an error only."),
+    Column("lane", "str", "", "As in `events()`."),
+    Column("model", "str", "", "As the server names it."),
+    Column("status", "str", "", "The server's last word."),
+    Column("ending", "str", "", "How it ended: `completed`, `failed`, `cut_off` …; null while it runs."),
+    Column("previous_response_id", "str", "", "The response it continues."),
+    Column("started", TIME, "", "When the request was sent; the first event where none was recorded."),
+    Column("to_first_event", SPAN, "", "From the start to the first event."),
+    Column("to_first_text", SPAN, "", "From the start to the first piece of answer text."),
+    Column("duration", SPAN, "", "From the start to the last event."),
+    Column("events", "Int64", "", "Number of events."),
+    Column("bytes", "Int64", "bytes", "Size of their payloads."),
+    Column("characters", "Int64", "characters", "Length of the answer text that was streamed."),
+    Column("input_tokens", "Int64", "tokens", "Of `usage`; null where the server sent none, as below."),
+    Column("cached_tokens", "Int64", "tokens", "Input tokens that came from the cache."),
+    Column("output_tokens", "Int64", "tokens", "Reasoning included."),
+    Column("reasoning_tokens", "Int64", "tokens", "Output tokens that were reasoning."),
+    Column("total_tokens", "Int64", "tokens", "Input and output."),
+    Column("tokens_per_second", "Float64", "tokens/s", "Output tokens over the time from first to last event."),
+    Column("incomplete_reason", "str", "", "Why the response is incomplete."),
+    Column("error_code", "str", "", "Of the response's error, as text."),
+    Column("error_message", "str", "", "Its message."),
+    Column("metadata", "str", "", "The request's own metadata, as JSON text."),
+)
+"""`responses()`: one row per response, in order of their first events."""
+
+DELTA_KINDS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_text.delta": "reasoning_text",
+    "response.reasoning_summary_text.delta": "reasoning_summary",
+    "response.function_call_arguments.delta": "arguments",
+    "response.mcp_call_arguments.delta": "arguments",
+    "response.code_interpreter_call_code.delta": "code",
+    "response.custom_tool_call_input.delta": "input",
+    "response.audio.transcript.delta": "transcript",
+    "response.shell_call_command.delta": "shell_command",
+    "response.shell_call_output_content.delta": "shell_output",
+    "response.apply_patch_call_operation_diff.delta": "diff",
+}
+"""Type of a delta event → the kind of text it appends to, as changes name it."""
 
 _UNLISTED_TYPES = (
     "codex.rate_limits",

@@ -1,0 +1,70 @@
+"""Frames for other programs: CSV that a spreadsheet may open, times without a zone, frames joined. Changes no frame."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    import pandas as pd
+
+__all__ = ["concat_frames", "naive_times", "write_csv"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  read as formulas too  # fmt: skip
+
+
+def write_csv(frame: pd.DataFrame, target: str | PathLike[str] | IO[str], *, spreadsheet: bool = True) -> None:
+    """Write a frame as CSV, UTF-8, one header line, no index. All texts are quoted, so line ends in them survive.
+
+    `spreadsheet` (the default) puts an apostrophe before texts that a spreadsheet would run as a formula (those that
+    begin with = + - @, a tab or a line end): what a model wrote must not run when the file is opened. Switch it off for
+    programs that should read the very same texts. Numbers are written as numbers either way.
+    """
+    import csv
+
+    (_without_formulas(frame) if spreadsheet else frame).to_csv(
+        target, index=False, quoting=csv.QUOTE_NONNUMERIC, encoding="utf-8", lineterminator="\n"
+    )
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    texts = frame.select_dtypes(include=["str", "category"])
+    return frame.assign(**{str(name): _harmless(column) for name, column in texts.items()})
+
+
+def _harmless(column: pd.Series[Any]) -> pd.Series[Any]:
+    texts = column.astype("str")
+    return texts.mask(texts.str.startswith(_FORMULA).fillna(False).astype(bool), "'" + texts)
+
+
+def naive_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with times in UTC but without their zone, for writers that refuse one (Excel's)."""
+    import pandas as pd
+
+    zoned = frame.select_dtypes(include=["datetimetz"])
+    return frame.assign(**{str(name): pd.DatetimeIndex(column).tz_localize(None) for name, column in zoned.items()})
+
+
+def concat_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One frame under the other, with categories still categories (plain `pd.concat` makes texts of those that differ).
+
+    The rows are numbered anew. A column `source` is put first where the frames name different sources.
+    """
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    if not frames:
+        raise ValueError("frames: at least one is needed")
+    joined = pd.concat(frames, ignore_index=True)
+    for name, column in frames[0].items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            joined[name] = union_categoricals([frame[name] for frame in frames])
+    sources = [str(frame.attrs.get("source", "")) for frame in frames]
+    if len(set(sources)) > 1:
+        rows = [source for source, frame in zip(sources, frames, strict=True) for _ in range(len(frame))]
+        joined.insert(0, "source", pd.Series(rows, dtype="category"))
+    joined.attrs.clear()
+    joined.attrs.update({"frame": frames[0].attrs.get("frame", ""), "source": ", ".join(dict.fromkeys(sources))})
+    return joined
