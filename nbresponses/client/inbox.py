@@ -48,7 +48,8 @@ class Inbox:
     """Written by whoever brings the events; `arrived` is emptied by whoever takes them."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
-        self.arrived: deque[Event] = deque()
+        self.arrived: deque[Event | None] = deque()
+        """What waits to be taken. None: the request goes to the server anew, and what came so far counts no more."""
         self.notices: list[str] = []
         self.request_id: str | None = None
         self.last_sequence_number: int | None = None
@@ -56,6 +57,8 @@ class Inbox:
         self.finished = False
         self.error: BaseException | None = None
         self.ending = "cut_off"
+        self.taken_bytes = 0  # the reader's count
+        self._put_bytes = 0
         self._wake = wake
         self._times: dict[str, float] = {}
 
@@ -63,6 +66,11 @@ class Inbox:
     def began(self) -> bool:
         """Whether an event has come."""
         return "first_event" in self._times
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of events that nobody has taken yet."""
+        return self._put_bytes - self.taken_bytes
 
     @property
     def timing(self) -> Timing:
@@ -92,7 +100,14 @@ class Inbox:
         self._times.setdefault("first_event", at)
         if "first_text" not in self._times and any(event.type in _VISIBLE for event in events):
             self._times["first_text"] = at
+        self._put_bytes += sum([len(event.payload) for event in events])
         self.arrived.extend(events)
+        self._wake()
+
+    def repeat(self) -> None:
+        """The request is sent once more: its snapshot begins anew."""
+        self.last_sequence_number = None
+        self.arrived.append(None)
         self._wake()
 
     def note(self, text: str) -> None:

@@ -109,15 +109,16 @@ class _StreamState:
             self._iterated = True
             if self._closed:
                 return None
-            if self._applied:
-                return self._applied.popleft()
-            return self._apply_next()
+            return self._applied.popleft() if self._applied else self._apply_next()
 
     def _apply_next(self) -> tuple[Event | None, list[Change]] | None:
         inbox = self._inbox
         finished = inbox.finished  # before the look at what arrived: nothing arrives after it
         if inbox.arrived:
             event = inbox.arrived.popleft()
+            if event is None:
+                return None, self._accumulator.restart()
+            inbox.taken_bytes += len(event.payload)
             return event, self._accumulator.apply(event)
         if finished and not self._settled:
             self._settled = True
@@ -267,6 +268,7 @@ class ResponseStream(_StreamState):
         while not self._inbox.finished:
             self._check_in_time(until, timeout)
             self._wait(until)
+            self._look()
         with self._lock:
             self._apply_all()
         return self
@@ -373,6 +375,7 @@ class AsyncResponseStream(_StreamState):
         while not self._inbox.finished:
             self._check_in_time(until, timeout)
             await self._wait(until)
+            self._look()
         with self._lock:
             self._apply_all()
         return self

@@ -71,6 +71,9 @@ class Accumulator:
     """The state of one response. `apply` takes its events in order, from any point of the stream."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self.ending: str | None = None
         self._lifecycle: dict[str, Event] = {}
         self._items: list[Item] = []
@@ -124,6 +127,11 @@ class Accumulator:
         if isinstance(event, ev.UnknownEvent) and (known := ev.fitted(event)) is not None:
             return [msgspec.structs.replace(change, event=event) for change in handler(self, known)]
         return handler(self, event)
+
+    def restart(self) -> list[Change]:
+        """The request is repeated: what came so far counts no more."""
+        self._begin()
+        return [Change(None, None, self._whole, 0)]
 
     def finish(self, ending: str = "cut_off") -> list[Change]:
         """The end of the stream. Where no ending came by itself, it is this one ("interrupted" after a stop)."""
