@@ -44,12 +44,11 @@ class ServerSentEvent(msgspec.Struct, frozen=True, gc=False):
 class BlockReader:
     """Cuts pieces of a byte stream into runs of complete blocks. Searches each byte once, copies it at most twice."""
 
-    __slots__ = ("_after_cr", "_at_start", "_max_bytes", "_pieces", "_size", "_unusual", "oversize")
+    __slots__ = ("_after_cr", "_at_start", "_max_bytes", "_open", "_unusual", "oversize")
 
     def __init__(self, max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_event_bytes
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._open = bytearray()  # the block that is not complete yet; a list of tiny pieces would take many times more
         self._at_start = True
         self._after_cr = False
         self._unusual = True  # at the start, after a CR, and after the end
@@ -63,7 +62,7 @@ class BlockReader:
         """
         if b"\r" in piece or self._unusual:
             piece = self._normalized(piece)
-        if not self._pieces:
+        if not self._open:
             if piece[:1] == b"\n":
                 piece = piece.lstrip(b"\n")  # a blank line between blocks says nothing
             if piece[-2:] == b"\n\n":
@@ -71,14 +70,13 @@ class BlockReader:
         if not piece:
             return b""
         end = piece.rfind(b"\n\n")
-        if end < 0 and not (piece[0] == _LF and self._pieces and self._pieces[-1][-1] == _LF):
+        if end < 0 and not (piece[0] == _LF and self._open and self._open[-1] == _LF):
             self._keep(piece)
             return b""
-        if self._pieces:
-            self._pieces.append(piece)
-            piece = b"".join(self._pieces)
-            self._pieces.clear()
-            self._size = 0
+        if self._open:
+            self._open += piece
+            piece = bytes(self._open)
+            self._open.clear()
             end = piece.rfind(b"\n\n")
         run = self._checked(piece[: end + 2])
         rest = piece[end + 2 :].lstrip(b"\n")
@@ -88,13 +86,12 @@ class BlockReader:
 
     def rest(self) -> bytes:
         """The bytes of the block that is still open, with LF line ends."""
-        return b"".join(self._pieces)
+        return bytes(self._open)
 
     def _keep(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._size += len(piece)
-        if self._size > self._max_bytes:
-            self._give_up(self._size)
+        self._open += piece
+        if len(self._open) > self._max_bytes:
+            self._give_up(len(self._open))
 
     def _checked(self, run: bytes) -> bytes:
         """The run up to its first block above the limit (a block counts without its blank line)."""
@@ -111,17 +108,17 @@ class BlockReader:
     def _give_up(self, size: int) -> None:
         self.oversize = size
         self._unusual = True
-        self._pieces.clear()
+        self._open.clear()
 
     def _normalized(self, piece: bytes) -> bytes:
         """The piece without a leading byte-order mark and with LF line ends; empty while nothing may be said yet."""
         if self.oversize:
             return b""
         if self._at_start:
-            piece = b"".join(self._pieces) + piece
-            self._pieces.clear()
+            piece = bytes(self._open) + piece
+            self._open.clear()
             if len(piece) < len(_BOM) and _BOM.startswith(piece):  # the next piece will tell
-                self._pieces = [piece] if piece else []
+                self._open += piece
                 return b""
             self._at_start = False
             piece = piece.removeprefix(_BOM)
