@@ -13,11 +13,15 @@ import re
 __all__ = ["code_html", "code_span", "html_attribute", "html_text", "markdown_text", "url_for_markdown"]
 
 _OPENS_MATHS = r"\\(?=[()\[\]\\$]|begin|end|ref|eqref|\Z)"
-_SPECIAL = re.compile(r"[\\`$<&*_~\[\]|]|[!#]\Z|(?<=www)\.|:(?=//)|(?<=\w)@|[^\S ]", re.IGNORECASE)
-# A ! at the end would make an image of the link that follows, a # there ends a heading; GitHub links www.… , ….://… and e-mail addresses in text
-# by rules of its own, which would swallow the escapes inside them.
+_SPECIAL = re.compile(
+    r"[\\`$<&*_~\[\]|]|[^\S ]"
+    r"|[!#]\Z"  # a ! would make an image of the link that follows, a # would end a heading
+    r"|(?<=www)\.|:(?=//)|(?<=\w)@",  # GitHub links these by rules of its own, and shows the escapes inside
+    re.IGNORECASE,
+)
+_BY_NUMBER = "<`@#"
 _OPENS = re.compile(_OPENS_MATHS)
-_LINE_START = re.compile(r"([-+=>#:])|(\d{1,9})(?=[.)])")
+_LINE_START = re.compile(r"([-+=>#:])|(\d{1,9})(?=[.)](?:\s|\Z))")
 _ENTITY = re.compile(r"&(?=#|[A-Za-z])")
 _IN_HTML = re.compile(r"\$|" + _OPENS_MATHS)
 _NO_CODE_SPAN = re.compile(r"[\\$`|\s]")
@@ -57,19 +61,20 @@ def markdown_text(
 
 def _escape(match: re.Match[str], lone_dollar: bool, label: bool) -> str:
     character, source, at = match[0], match.string, match.start()
+    written = f"\\{character}"
     if character in "[]" and (label or character == "]"):
-        return f"&#{ord(character)};" if label else character
-    if character == "\\":
-        return "<span>&#92;</span>" if _OPENS.match(source, at) else "\\\\"
-    if character == "$":
-        return "\\$" if lone_dollar else "<span>&#36;</span>"
-    if character == "&":
-        return "&amp;" if _ENTITY.match(source, at) else "&"
-    if character == "_" and source[at - 1 : at].isalnum() and source[at + 1 : at + 2].isalnum():
-        return "_"
-    if character in "<`@#" or character.isspace():
-        return "&lt;" if character == "<" else f"&#{ord(character)};"
-    return f"\\{character}"
+        written = f"&#{ord(character)};" if label else character
+    elif character == "\\" and _OPENS.match(source, at):
+        written = "<span>&#92;</span>"
+    elif character == "$" and not lone_dollar:
+        written = "<span>&#36;</span>"
+    elif character == "&":
+        written = "&amp;" if _ENTITY.match(source, at) else "&"
+    elif character == "_" and source[at - 1 : at].isalnum() and source[at + 1 : at + 2].isalnum():
+        written = "_"
+    elif character in _BY_NUMBER or character.isspace():
+        written = "&lt;" if character == "<" else f"&#{ord(character)};"
+    return written
 
 
 def url_for_markdown(url: str) -> str:

@@ -15,7 +15,9 @@ from .untrusted import one_line, safe_url
 if TYPE_CHECKING:
     from .parsing import Token
 
-__all__ = ["inline_markdown"]
+__all__ = ["DEEPEST_EMPHASIS", "bare_address", "formula_markdown", "image_label", "inline_markdown"]
+
+DEEPEST_EMPHASIS = 20
 
 _MARKS = {"strong": ("**", "strong"), "em": ("_", "em"), "s": ("~~", "del")}
 _BARE = re.compile(r"https?://[A-Za-z0-9\-._~:/?#@!+,;=%()]+(?:&(?![A-Za-z0-9#]+;)[A-Za-z0-9\-._~:/?#@!+,;=%()]*)*")
@@ -108,12 +110,17 @@ class _Inline:
         self._pieces.append(f"[{shown}]({url_for_markdown(url)})" if url and not any(self._links) else shown)
 
 
+def bare_address(url: str) -> bool:
+    """Whether an address can be written <address>."""
+    return _BARE.fullmatch(url) is not None
+
+
 def _bare_addresses(tokens: list[Token]) -> dict[int, str]:
     """Links whose text is their address, written <address>: what stands for each of their three tokens."""
     written: dict[int, str] = {}
     for position, token in enumerate(tokens[:-2]):
         url = tokens[position + 1].content
-        if token.markup == "autolink" and token.attrs.get("href") == url and _BARE.fullmatch(url):
+        if token.markup == "autolink" and token.attrs.get("href") == url and bare_address(url):
             written |= {position: f"<{url}>", position + 1: "", position + 2: ""}
     return written
 
@@ -139,20 +146,24 @@ def formula_markdown(token: Token, *, cell: bool = False) -> str:
 def _decide(pieces: list[str | _Mark]) -> None:
     """Writes each emphasis with its signs where every parser agrees on them there, with its HTML element elsewhere."""
     written = [piece for piece in pieces if isinstance(piece, _Mark) or piece]
-    stack: list[int] = []
-    pairs: list[tuple[int, int, bool]] = []
+    stack: list[tuple[int, _Mark]] = []
+    depths = dict.fromkeys(_MARKS, 0)
+    pairs: list[tuple[int, int, int]] = []
     for position, piece in enumerate(written):
         if not isinstance(piece, _Mark):
             continue
         if piece.opens:
-            stack.append(position)
+            depths[piece.kind] += 1
+            stack.append((position, piece))
         elif stack:
-            nested = any(_kind(written[other]) == piece.kind for other in stack[:-1])
-            pairs.append((stack.pop(), position, nested))
-    for start, end, nested in pairs:
+            start, opening = stack.pop()
+            if len(stack) < DEEPEST_EMPHASIS:  # deeper ones are dropped: nobody can see them
+                pairs.append((start, position, depths[opening.kind]))
+            depths[opening.kind] -= 1
+    for start, end, depth in pairs:
         kind = _kind(written[start])
         signs, element = _MARKS[kind]
-        simple = not nested and _plain_ends(written, start, end, kind)
+        simple = depth == 1 and _plain_ends(written, start, end, kind)
         for position in (start, end):
             mark = written[position]
             if isinstance(mark, _Mark):

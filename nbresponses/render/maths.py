@@ -9,7 +9,7 @@ Delimiters:
                and must not be followed immediately by a digit"; here neither stands against a letter or digit on its
                outer side, and what begins with a number and goes on in words is money ("$5 (he paid 6$)").
   \\begin{align} … \\end{align} and the other display environments, where they begin a line
-  A display in the middle of a line must hold at least one character of mathematics: "\\[sic\\]" and "$$ to $$$" are text.
+  A display inside a line must hold at least one character of mathematics: "\\[sic\\]" and "$$ to $$$" are text.
 
 Everything else is text, the dollar signs included. A formula never spans a blank line, its braces balance, and it holds
 no command that defines, links, styles or reaches outside its own box: MathJax keeps definitions for the whole page.
@@ -110,7 +110,7 @@ def _dollars(state: StateInline, silent: bool) -> bool:
     clearly = _TEX.search(content) is not None or len(content.split()) == 1
     if end < 0 or src.startswith("$$$", end) or not clearly:
         return False
-    return _push(state, silent, DISPLAY, content, "$$", end + 2)
+    return _push(state, silent, DISPLAY, content, markup="$$", end=end + 2)
 
 
 def _backslashed(state: StateInline, start: str, silent: bool) -> bool:
@@ -119,7 +119,7 @@ def _backslashed(state: StateInline, start: str, silent: bool) -> bool:
     content = state.src[state.pos + 2 : end]
     if end < 0 or start in content or (start == "\\[" and _TEX.search(content) is None):
         return False
-    return _push(state, silent, INLINE if start == "\\(" else DISPLAY, content, start, end + 2)
+    return _push(state, silent, INLINE if start == "\\(" else DISPLAY, content, markup=start, end=end + 2)
 
 
 def _environment(state: StateInline, silent: bool) -> bool:
@@ -131,7 +131,7 @@ def _environment(state: StateInline, silent: bool) -> bool:
     end = _find(state, closing, opening.end())
     if end < 0:
         return False
-    return _push(state, silent, DISPLAY, state.src[state.pos : end + len(closing)], "", end + len(closing))
+    return _push(state, silent, DISPLAY, state.src[state.pos : end + len(closing)], markup="", end=end + len(closing))
 
 
 def _dollar(state: StateInline, silent: bool) -> bool:
@@ -146,7 +146,7 @@ def _dollar(state: StateInline, silent: bool) -> bool:
     content = src[pos + 1 : end]
     if _MONEY.match(_IN_BRACES.sub("", portable(content))):
         return False
-    return _push(state, silent, INLINE, content, "$", end + 1)
+    return _push(state, silent, INLINE, content, markup="$", end=end + 1)
 
 
 def _find(state: StateInline, closing: str, start: int) -> int:
@@ -168,7 +168,7 @@ def _escaped(src: str, position: int) -> bool:
     return count % 2 == 1
 
 
-def _push(state: StateInline, silent: bool, kind: str, content: str, markup: str, end: int) -> bool:
+def _push(state: StateInline, silent: bool, kind: str, content: str, *, markup: str, end: int) -> bool:
     if not is_formula(content):
         return False
     if not silent:

@@ -1,8 +1,8 @@
 """A model's Markdown as markdown-it tokens that are safe to write out again. Raw HTML is not a thing here: it is text.
 
-CommonMark with tables and strikethrough, and mathematics by the rules of `maths`. A bare http(s) address becomes a link.
-An address that `safe_url` does not let through leaves its Markdown as text, so the reader sees what was written. Text
-that is nested too deeply or made of markers alone is not parsed: `parse` returns None and it is shown as it is.
+CommonMark with tables and strikethrough, and mathematics by the rules of `maths`. A bare http(s) address becomes a
+link. An address that `safe_url` does not let through leaves its Markdown as text, so the reader sees what was written.
+Text that is nested too deeply or made of markers alone is not parsed: `parse` returns None and it is shown as it is.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import base64
 import re
 from dataclasses import dataclass
 
-__all__ = ["Picture", "image_type", "read_picture"]
+__all__ = ["Picture", "audio_type", "image_type", "read_picture"]
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _DATA_URL = re.compile(r"data:image/[a-z0-9.+-]{1,40}(?:;[a-z0-9=.-]{1,40})*;base64,", re.IGNORECASE)
@@ -68,3 +68,15 @@ def read_picture(value: object) -> Picture | None:
     data += "=" * (-len(data) % 4)
     mime = image_type(base64.b64decode(data[:_FIRST_CHARACTERS]))
     return Picture(mime, data) if mime else None
+
+
+def audio_type(data: str) -> str:
+    """The media type of base64 audio by its first bytes; "" where browsers cannot play it (raw samples)."""
+    if _BASE64.fullmatch(data) is None or len(data) < _FIRST_CHARACTERS:
+        return ""
+    head = base64.b64decode(data[:_FIRST_CHARACTERS])
+    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
+        return "audio/wav"
+    if head[:3] == b"ID3" or head[:2] in {b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"}:
+        return "audio/mpeg"
+    return {b"OggS": "audio/ogg", b"fLaC": "audio/flac"}.get(head[:4], "")

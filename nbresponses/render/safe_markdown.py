@@ -2,8 +2,8 @@
 
 The text is parsed and written anew, never patched: what goes out are the forms of this module, so raw HTML, images and
 links that were not let through can only come out as text, and another parser sees the same structure. Inside code
-nothing is changed. Code blocks all get the same fence; those that JupyterLab could take for mathematics inside a
-quotation, where no blank line ends it, are written as one HTML line.
+nothing is changed. Code that JupyterLab could take for mathematics inside a quotation, where no blank line ends it, is
+written as one HTML line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .escaping import code_html
 from .inline import formula_markdown, inline_markdown
-from .maths import DISPLAY
 from .parsing import parse
 from .untrusted import clean
 
@@ -116,22 +115,32 @@ class _Blocks:
         return blocks
 
     def _block(self, token: Token, tokens: Iterator[Token]) -> list[str]:
-        if token.type == "paragraph_open":
-            return self._inline(tokens).split("\n")
-        if token.type == "heading_open":
-            return [_heading(int(token.tag[1:]), self._inline(tokens, one_lined=True))]
-        if token.type in {"fence", "code_block"}:
-            return code_block(token.content.removesuffix("\n"), token.info, self._fence, quoted=self._quotes > 0)
-        if token.type == "blockquote_open":
-            self._quotes += 1
-            lines = _joined(self.sequence(tokens, "blockquote_close"))
-            self._quotes -= 1
-            return [f"> {line}" if line else ">" for line in lines] or [">"]
-        if token.type == "table_open":
-            return self._table(tokens)
-        if token.type == DISPLAY:
-            return [formula_markdown(token)]
-        return ["***"] if token.type == "hr" else []
+        match token.type:
+            case "paragraph_open":
+                lines = self._inline(tokens).split("\n")
+            case "heading_open":
+                content = self._inline(tokens, one_lined=True)
+                lines = [f"{'#' * int(token.tag[1:])} {content}".rstrip(" ")]
+            case "fence" | "code_block":
+                code = token.content.removesuffix("\n")
+                lines = code_block(code, token.info, self._fence, quoted=self._quotes > 0)
+            case "blockquote_open":
+                lines = self._quotation(tokens)
+            case "table_open":
+                lines = self._table(tokens)
+            case "math_display":
+                lines = [formula_markdown(token)]
+            case "hr":
+                lines = ["***"]
+            case _:  # nothing else is switched on in the parser
+                lines = []
+        return lines
+
+    def _quotation(self, tokens: Iterator[Token]) -> list[str]:
+        self._quotes += 1
+        lines = _joined(self.sequence(tokens, "blockquote_close"))
+        self._quotes -= 1
+        return [f"> {line}" if line else ">" for line in lines] or [">"]
 
     def _inline(self, tokens: Iterator[Token], *, one_lined: bool = False, cell: bool = False) -> str:
         """The inline token that follows, and its closing token passed over."""
@@ -192,7 +201,3 @@ def _is_tight(item: list[_Block]) -> bool:
 def _marker(kind: str, before: str) -> str:
     choices = ("-", "*") if kind == "bullet_list_open" else (".", ")")
     return choices[1] if before == choices[0] else choices[0]
-
-
-def _heading(level: int, content: str) -> str:
-    return f"{'#' * level} {content}".rstrip(" ")

@@ -121,18 +121,17 @@ def pretty_json(source: str) -> str:
         return source
     out: list[str] = []
     depth = 0
-    tokens = _JSON_TOKENS.findall(source)
-    for position, token in enumerate(tokens):
-        before = tokens[position - 1] if position else ""
-        if token in "]}":
+    before = ""
+    for word in _JSON_TOKENS.findall(source):
+        if word in {"]", "}"}:
             depth -= 1
-            out.append(token if _EMPTY.get(before) == token else f"{_new_line(depth)}{token}")
-            continue
-        if before and (before in "[{,"):
-            out.append(_new_line(depth))
-        if token in "[{":
-            depth += 1
-        out.append(": " if token == ":" else _readable(token))
+            out.append(word if _EMPTY.get(before) == word else f"{_new_line(depth)}{word}")
+        else:
+            if before in {"[", "{", ","}:
+                out.append(_new_line(depth))
+            depth += word in {"[", "{"}
+            out.append(": " if word == ":" else _readable(word))
+        before = word
     return "".join(out)
 
 

@@ -1,0 +1,59 @@
+"""The settled form of an answer: a MIME bundle that shows the same in every front end, without a kernel or a widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .html import to_html
+from .markdown import to_markdown
+from .reading import blocks
+from .text import to_text
+from .untrusted import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nbresponses.core.response import Response
+
+    from .reading import Preview
+    from .status import StatusLine
+
+__all__ = ["bundle", "metadata"]
+
+
+def bundle(
+    response: Response | Mapping[str, Any],
+    status: StatusLine | None = None,
+    *,
+    allow_remote_images: bool = False,
+    seconds: Mapping[int, float] | None = None,
+    previews: Mapping[int, Preview] | None = None,
+    results: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The response as `{"text/html", "text/markdown", "text/plain"}`; the arguments are those of `blocks`.
+
+    The pictures are in the HTML, which notebooks show first; the Markdown names them, so that a notebook does not hold
+    each of them twice.
+    """
+    shown = blocks(response, seconds=seconds, previews=previews, results=results)
+    return {
+        "text/html": to_html(shown, status, allow_remote_images=allow_remote_images),
+        "text/markdown": to_markdown(shown, status, allow_remote_images=allow_remote_images, images=False),
+        "text/plain": to_text(shown, status),
+    }
+
+
+def metadata(response: Response) -> dict[str, Any]:
+    """The facts that a saved output keeps in its metadata: model, response id, status, ending, usage."""
+    facts: dict[str, Any] = {
+        "model": one_line(response.model or ""),
+        "response_id": one_line(response.id or ""),
+        "status": one_line(response.status or ""),
+        "ending": response.ending or "",
+        "usage": {
+            name: value
+            for name, value in (response.usage or {}).items()
+            if isinstance(value, int) and not isinstance(value, bool)
+        },
+    }
+    return {"nbresponses": {name: value for name, value in facts.items() if value}}
