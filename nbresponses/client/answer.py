@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from nbresponses.core.failures import error_of_body, judge
@@ -33,14 +34,14 @@ def request_id_of(headers: Mapping[str, str]) -> str | None:
     return None
 
 
-async def rejection(reply: Reply, *, url: str, scrub: Callable[[str], str]) -> Rejected:
-    """The error of an answer with an error status. Its body is read up to a limit, and a cut body is no new error."""
+async def rejection(
+    reply: Reply, read: Callable[[], Awaitable[bytes]], *, url: str, scrub: Callable[[str], str]
+) -> Rejected:
+    """The error of an answer with an error status. Its body is read up to a limit; if it is cut, as far as it came."""
     body = bytearray()
-    try:
-        while len(body) < _LONGEST_ERROR_BODY and (piece := await reply.piece()):
+    with suppress(NBResponsesError):
+        while len(body) < _LONGEST_ERROR_BODY and (piece := await read()):
             body += piece
-    except NBResponsesError:
-        pass
     text = scrub(bytes(body[:_LONGEST_ERROR_BODY]).decode("utf-8", "replace"))
     error = error_of_body(text.encode())
     verdict = judge(error, status=reply.status, headers=reply.headers, now=time.time())

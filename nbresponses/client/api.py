@@ -9,27 +9,30 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import httpx
+
 from nbresponses.capture.record import Capture
-from nbresponses.client.answer import read_body, rejection
+from nbresponses.client.answer import body_kind, read_body, rejection
 from nbresponses.client.exchange import Exchange
 from nbresponses.client.inbox import Inbox
 from nbresponses.client.outcome import final, response_of
 from nbresponses.client.patience import Watch, pause_before_retry, persist
 from nbresponses.client.pool import Pools
-from nbresponses.client.settings import Secret, Settings
 from nbresponses.core.request import NOT_GIVEN, Request, encode_body
 from nbresponses.core.wire import WireObject, open_json
-from nbresponses.errors import RequestError
+from nbresponses.errors import ProtocolError, RequestError
 from nbresponses.transports.http import HttpCall, HttpTransport, SecretHeaders
 from nbresponses.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import httpx
-
+    from nbresponses.client.secret import Hidden, Secret
+    from nbresponses.client.settings import Settings
     from nbresponses.core.response import Response
     from nbresponses.transports.http import Transport
+
+    ExtraHeaders = Mapping[str, str] | Hidden[Any] | None
 
 __all__ = ["Api"]
 
@@ -37,14 +40,13 @@ __all__ = ["Api"]
 class Api:
     """Settings and connections. Each call takes `extra_headers`, `extra_query` and `timeout` of its own."""
 
-    def __init__(self, *, http_client: httpx.AsyncClient | None = None, **settings: Any) -> None:
-        self.settings = Settings.read(**settings)
-        self._own_connections = http_client is None
-        encrypted = self.settings.base_url.startswith("https:")
-        self.pools = Pools(given=http_client, loopback=self.settings.loopback, encrypted=encrypted)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.settings.base_url}>"
+    def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None = None) -> None:
+        if http_client is not None and not isinstance(http_client, httpx.AsyncClient):
+            raise RequestError("http_client", f"must be an httpx.AsyncClient, not {type(http_client).__name__}")
+        self.settings = settings
+        self._needs_key = http_client is None
+        encrypted = settings.base_url.startswith("https:")
+        self._pools = Pools(given=http_client, loopback=settings.loopback, encrypted=encrypted)
 
     # ── a stream ──
 
@@ -54,13 +56,12 @@ class Api:
         *,
         wake: Callable[[], object],
         timeout: Timeouts | float | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        extra_headers: ExtraHeaders = None,
         extra_query: Mapping[str, Any] | None = None,
     ) -> Exchange:
         """A checked request, ready to run. RequestError if it cannot be sent."""
         secret = self._secret(extra_headers)
         resume = partial(self._resume_call, query=dict(extra_query or {}))
-        body: dict[str, Any] = {}
         if request.response_id is not None:
             call = resume(request.response_id, request.starting_after)
         else:
@@ -75,12 +76,10 @@ class Api:
             timeouts=Timeouts.of(timeout, self.settings.timeouts),
             max_retries=self.settings.max_retries,
             max_event_bytes=self.settings.max_event_bytes,
-            body=body,
             resume=resume if survives else None,
             response_id=request.response_id,
             cursor=request.starting_after,
-            scrub=secret.scrub,
-            secrets=secret.values(),
+            secret=secret,
         )
 
     def _resume_call(self, response_id: str, after: int | None, *, query: Mapping[str, Any]) -> HttpCall:
@@ -94,7 +93,7 @@ class Api:
         /,
         input: Any = NOT_GIVEN,  # noqa: A002  the API's word
         *,
-        extra_headers: Mapping[str, str] | None = None,
+        extra_headers: ExtraHeaders = None,
         extra_query: Mapping[str, Any] | None = None,
         extra_body: Mapping[str, Any] | None = None,
         timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
@@ -140,7 +139,7 @@ class Api:
         return [WireObject(model) for model in data if isinstance(model, dict)] if isinstance(data, list) else []
 
     async def aclose(self) -> None:
-        await self.pools.aclose()
+        await self._pools.aclose()
 
     async def _ask(
         self,
@@ -148,7 +147,7 @@ class Api:
         path: str,
         *,
         body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        extra_headers: ExtraHeaders = None,
         extra_query: Mapping[str, Any] | None = None,
         timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
     ) -> dict[str, Any]:
@@ -163,30 +162,33 @@ class Api:
         first = watch.limit("first_byte", time.monotonic())
         transport = await self._transport(secret)
         reply = await watch.within(transport.send(call, connect=watch.timeouts.connect), first)
+
+        async def piece() -> bytes:
+            return await watch.within(reply.piece(), watch.limit("idle", time.monotonic()))
+
         try:
             if not 200 <= reply.status < 300:
-                refused = rejection(reply, url=call.url, scrub=secret.scrub)
-                raise await watch.within(refused, watch.limit("idle", time.monotonic()))
-
-            async def piece() -> bytes:
-                return await watch.within(reply.piece(), watch.limit("idle", time.monotonic()))
-
-            body = await read_body(await watch.within(reply.piece(), first), self.settings.max_event_bytes, piece)
+                raise await rejection(reply, piece, url=call.url, scrub=secret.scrub)
+            start = await watch.within(reply.piece(), first)
+            body = secret.scrub_bytes(await read_body(start, self.settings.max_event_bytes, piece))
         finally:
             await reply.aclose()
-        return open_json(secret.scrub(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
+        if not body:
+            return {}
+        if body_kind(reply.headers, body, url=call.url) != "json":
+            raise ProtocolError(f"{call.url} answered with something else than JSON")
+        return open_json(body)
 
     # ── requests ──
 
-    def _secret(self, extra_headers: Mapping[str, str] | None) -> Secret:
+    def _secret(self, extra_headers: ExtraHeaders) -> Secret:
         secret = self.settings.secret.with_headers(extra_headers)
-        if self._own_connections:
-            self.settings.check_sendable(secret)
+        self.settings.check_sendable(secret, needs_key=self._needs_key)
         return secret
 
     async def _transport(self, secret: Secret) -> Transport:
         return HttpTransport(
-            await self.pools.client(),
+            await self._pools.client(),
             secrets=SecretHeaders(secret.headers),
             user_agent=_user_agent(),
             scrub=secret.scrub,

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Self
+import functools
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from nbresponses.client.api import Api
+from nbresponses.client.base import BaseClient
+from nbresponses.client.secret import hidden
 from nbresponses.client.stream import AsyncResponseStream
 from nbresponses.core.request import NOT_GIVEN, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from types import TracebackType
 
     from nbresponses.transports.timeouts import Timeouts
 
 __all__ = ["AsyncClient"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class AsyncClient(Api):
-    """As `Client`; `stream()` is a plain call, the rest is awaited. One object works in several loops in turn."""
+
+def _awaited(
+    coroutine: Callable[Concatenate[Api, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """The method of the api, as the client's own."""
+
+    @functools.wraps(coroutine)
+    def method(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return coroutine(self._api, *args, **kwargs)
+
+    return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", method)
+
+
+class AsyncClient(BaseClient):
+    __doc__ = f"""{BaseClient.__doc__}
+    `stream()` is a plain call, the rest is awaited. One object works in several event loops, one after the other.
+    """
 
     def stream(
         self,
@@ -37,12 +57,13 @@ class AsyncClient(Api):
 
         The arguments are those of `Client.stream`.
         """
+        extra, extra_headers = hidden(extra_headers), None
         request = Request(
             input, response_id=response_id, starting_after=starting_after, extra_body=extra_body, **fields
         )
         news = asyncio.Event()
-        exchange = self.exchange(
-            request, wake=news.set, timeout=timeout, extra_headers=extra_headers, extra_query=extra_query
+        exchange = self._api.exchange(
+            request, wake=news.set, timeout=timeout, extra_headers=extra, extra_query=extra_query
         )
         return AsyncResponseStream(
             exchange.inbox,
@@ -52,6 +73,14 @@ class AsyncClient(Api):
             run=exchange.run,
             stop=exchange.stop,
         )
+
+    create = _awaited(Api.create)
+    retrieve = _awaited(Api.retrieve)
+    cancel = _awaited(Api.cancel)
+    delete = _awaited(Api.delete)
+    compact = _awaited(Api.compact)
+    models = _awaited(Api.models)
+    aclose = _awaited(Api.aclose)
 
     async def __aenter__(self) -> Self:
         return self

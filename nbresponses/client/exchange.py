@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.client.answer import body_kind, read_body, rejection, request_id_of
 from nbresponses.client.patience import Limit, Stopped, Watch, pause_before_retry, persist
+from nbresponses.client.secret import Secret
 from nbresponses.core.decode import EventDecoder, decode_event
 from nbresponses.core.wire import InvalidEvent, open_json
 from nbresponses.errors import Disconnected, NBResponsesError, ProtocolError, TimedOut, TransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from nbresponses.capture.record import Capture
     from nbresponses.client.inbox import Inbox
@@ -35,6 +37,7 @@ __all__ = ["Exchange"]
 
 _TERMINAL = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
 _TYPE_OF_STATUS = {type_.removeprefix("response."): type_ for type_ in (*_TERMINAL, "response.queued")}
+_END = 0.1  # seconds; a connection whose body does not end by then is closed
 _AFTER_AN_ERROR = 2.0  # seconds in which response.failed may follow an error event
 
 
@@ -51,12 +54,10 @@ class Exchange:
         timeouts: Timeouts,
         max_retries: int = 0,
         max_event_bytes: int = 64 * 1024 * 1024,
-        body: Mapping[str, Any] | None = None,
         resume: Callable[[str, int], HttpCall] | None = None,
         response_id: str | None = None,
         cursor: int | None = None,
-        scrub: Callable[[str], str] = str,
-        secrets: tuple[str, ...] = (),
+        secret: Secret | None = None,
     ) -> None:
         self.inbox = inbox
         self.capture = capture
@@ -64,11 +65,13 @@ class Exchange:
         self._connect = connect
         self._max_retries = max_retries
         self._max_event_bytes = max_event_bytes
-        self.body: Mapping[str, Any] = body or {}
+        self.body = {} if call.content is None else open_json(call.content)
         self._resume = resume
         self._cursor = cursor
-        self._scrub = scrub
-        self._secrets = tuple(secret.encode() for secret in secrets)
+        self._secret = secret if secret is not None else Secret()
+        self._secrets: tuple[bytes, ...] = ()
+        self._repeats_secret = False
+        self._tail = b""
         self._watch = Watch(timeouts, call.url)
         self._stop_ending = "interrupted"
         self._reply: Reply | None = None
@@ -96,6 +99,9 @@ class Exchange:
             raise
         except Exception as failure:
             error = failure
+        else:
+            self.inbox.finish(time.monotonic())
+            await self._reach_end()
         finally:
             await self._drop()
             self.inbox.finish(time.monotonic(), error=error, ending=ending)
@@ -108,16 +114,17 @@ class Exchange:
         self._piece_at = None
         self.inbox.sent(self._sent_at)
         if self._call.content is not None:
-            self.capture.sent(self.body, self._sent_at)
+            clean = self._secret.scrub_bytes(self._call.content)
+            self.capture.sent(self.body if clean == self._call.content else open_json(clean), self._sent_at)
         watch = self._watch
         sending = self._send()
         reply = self._reply = await watch.within(sending, watch.limit("first_byte", self._sent_at))
         request_id = request_id_of(reply.headers)
         self.capture.noted("status", time.monotonic(), status=reply.status, request_id=request_id)
         if not 200 <= reply.status < 300:
-            refused = rejection(reply, url=self._call.url, scrub=self._scrub)
-            raise await watch.within(refused, watch.limit("idle", time.monotonic()))
+            raise await rejection(reply, lambda: self._next_piece(reply), url=self._call.url, scrub=self._secret.scrub)
         self.inbox.open(request_id)
+        self._secrets = tuple(value.encode() for value in self._secret.values())
         await self._read(reply)
 
     async def _send(self) -> Reply:
@@ -146,6 +153,12 @@ class Exchange:
             self._cursor = after
             self._note("resumed", f"resumed at event {after + 1}: {failure}", starting_after=after, pause=pause)
         return pause
+
+    async def _reach_end(self) -> None:
+        """After the last event: the body's end mostly came with it, and reading it keeps the connection for later."""
+        if self._reply is not None:
+            with suppress(NBResponsesError, Stopped):
+                await self._watch.within(self._reply.piece(), Limit(time.monotonic() + _END, "end", _END))
 
     async def _drop(self) -> None:
         reply, self._reply = self._reply, None
@@ -185,6 +198,7 @@ class Exchange:
             raise
         self._piece_at = time.monotonic()
         self.inbox.byte(self._piece_at)
+        self._look_for_secrets(piece)
         return piece
 
     async def _read_stream(self, reply: Reply, piece: bytes) -> None:
@@ -234,7 +248,7 @@ class Exchange:
         if not events:
             return False
         at = self._piece_at if self._piece_at is not None else time.monotonic()
-        if self._secrets:
+        if self._repeats_secret:
             events = [self._cleaned(event) for event in events]
         if self._cursor is not None:
             events = self._after_cursor(events, self._cursor)
@@ -253,14 +267,18 @@ class Exchange:
         self.inbox.put(events, at)
         return ended
 
+    def _look_for_secrets(self, piece: bytes) -> None:
+        """A server that repeats the key would carry it into captures and outputs. It may stand across two pieces."""
+        if self._secrets and not self._repeats_secret:
+            seen = self._tail + piece
+            self._repeats_secret = any(secret in seen for secret in self._secrets)
+            self._tail = seen[-max(map(len, self._secrets)) :]
+
     def _cleaned(self, event: Event) -> Event:
-        """A server that repeats the key would carry it into captures and outputs."""
         payload = event.payload
-        if any(secret in payload for secret in self._secrets):
-            for secret in self._secrets:
-                payload = payload.replace(secret, b"***")
-            return decode_event(payload)
-        return event
+        for secret in self._secrets:
+            payload = payload.replace(secret, b"***")
+        return event if payload == event.payload else decode_event(payload)
 
     def _after_cursor(self, events: list[Event], cursor: int) -> list[Event]:
         """Without the events that were seen before the resume; a gap after them is noted once."""

@@ -7,8 +7,10 @@ memory until it is read.
 
 from __future__ import annotations
 
+import queue
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from nbresponses.core.wire import Event
 
-__all__ = ["Inbox", "Timing"]
+__all__ = ["Inbox", "News", "Timing"]
 
 _VISIBLE = frozenset({"response.output_text.delta", "response.refusal.delta", "response.audio.delta"})
 
@@ -42,6 +44,22 @@ class Timing:
         if self.started is None:
             return 0.0
         return max(0.0, (time.monotonic() if now is None else now) - self.started)
+
+
+class News:
+    """Wakes a thread that waits. Telling twice before anyone listened is telling once."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def tell(self) -> None:
+        if self._queue.empty():
+            self._queue.put(None)
+
+    def wait(self, seconds: float) -> None:
+        """Until there is news, at most this long."""
+        with suppress(queue.Empty):
+            self._queue.get(timeout=max(0.0, seconds))
 
 
 class Inbox:

@@ -11,8 +11,9 @@ import asyncio
 import functools
 import os
 import threading
+import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "apart", "finalize_apart"]
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _SLICE = 0.1  # seconds; waits are cut up so that an interrupt is noticed where a lock cannot be interrupted
@@ -81,9 +81,9 @@ class Lease:
     def held(self) -> bool:
         return self._held is not None and self._process == os.getpid()
 
-    def call(self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of a coroutine function that runs in the loop thread. An interrupt here cancels it there."""
-        future = self.start(functools.partial(work, *args, **kwargs))
+        future = self.start(work)
         try:
             while True:
                 try:
@@ -121,9 +121,14 @@ class Lease:
             return self._held
 
 
-def in_helper_thread(function: Callable[[], Any]) -> None:
-    """Calls a function that may wait for the loop thread. A finalizer runs in any thread, in the loop's own too."""
-    try:
+def finalize_apart(owner: object, function: Callable[[], Any]) -> None:
+    """Calls a function, which may wait for the loop thread, when `owner` is forgotten or the interpreter ends."""
+    weakref.finalize(owner, apart, function)
+
+
+def apart(function: Callable[[], Any]) -> None:
+    """Calls a function in a thread of its own: a finalizer runs in any thread, the loop's too, amid anything."""
+    if threading.main_thread().is_alive():
         threading.Thread(target=function, name="nbresponses-end", daemon=True).start()
-    except RuntimeError:
-        function()  # the interpreter is shutting down: no new threads, and no thread to fear
+    else:
+        function()  # the interpreter is shutting down: no new threads, and nothing to be amid of

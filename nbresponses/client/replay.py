@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import queue
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.capture.record import Capture
 from nbresponses.client.exchange import Exchange
-from nbresponses.client.inbox import Inbox
-from nbresponses.client.loop import Lease, in_helper_thread
+from nbresponses.client.inbox import Inbox, News
+from nbresponses.client.loop import Lease, apart
 from nbresponses.client.patience import Stopped
 from nbresponses.client.stream import ResponseStream
 from nbresponses.core.sse import encode_sse
@@ -36,12 +35,12 @@ def replay(capture: Capture, speed: float | None = 1.0) -> ResponseStream:
     """A stream of what `capture` holds. `speed` 2.0 is twice as fast; None waits for nothing."""
     if speed is not None and (isinstance(speed, bool) or not isinstance(speed, (int, float)) or not speed > 0):
         raise RequestError("speed", f"must be a number above 0, or None for no waiting: {speed!r}")
-    news: queue.SimpleQueue[None] = queue.SimpleQueue()
+    news = News()
     record = Capture(datetime.now(UTC), time.monotonic(), source=f"replay of {capture.source}")
     exchange = Exchange(
         HttpCall("GET", "replay:"),
         connect=functools.partial(_player, list(capture), speed),
-        inbox=Inbox(functools.partial(news.put, None)),
+        inbox=Inbox(news.tell),
         capture=record,
         timeouts=Timeouts(connect=None, first_byte=None, idle=None, total=None),
     )
@@ -60,7 +59,7 @@ async def _run(exchange: Exchange, lease: Lease) -> None:
     try:
         await exchange.run()
     finally:
-        in_helper_thread(lease.release)  # the loop thread cannot end itself
+        apart(lease.release)  # the loop thread cannot end itself
 
 
 async def _player(messages: list[Message], speed: float | None) -> _Player:

@@ -12,12 +12,10 @@ Rules
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 import time
 import weakref
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from nbresponses.client.outcome import final
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from nbresponses.capture.record import Capture
-    from nbresponses.client.inbox import Inbox, Timing
+    from nbresponses.client.inbox import Inbox, News, Timing
     from nbresponses.core.response import Response
     from nbresponses.core.wire import Event
 
@@ -206,7 +204,7 @@ class ResponseStream(_StreamState):
     def __init__(
         self,
         inbox: Inbox,
-        news: queue.SimpleQueue[None],
+        news: News,
         *,
         request: Mapping[str, Any],
         capture: Capture,
@@ -220,9 +218,13 @@ class ResponseStream(_StreamState):
         self._forgotten = weakref.finalize(self, stop, "interrupted")
 
     def __enter__(self) -> Self:
-        while not (self._inbox.opened or self._inbox.finished):
-            self._wait(None)
-        self._raise_submission()
+        try:
+            while not (self._inbox.opened or self._inbox.finished):
+                self._wait(None)
+            self._raise_submission()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(
@@ -294,8 +296,7 @@ class ResponseStream(_StreamState):
     def _wait(self, until: float | None) -> None:
         """Until there is news, at most until that time, at most one slice."""
         left = _SLICE if until is None else min(_SLICE, until - time.monotonic())
-        with suppress(queue.Empty):
-            self._news.get(timeout=max(0.0, left))
+        self._news.wait(left)
 
 
 class AsyncResponseStream(_StreamState):
