@@ -57,6 +57,7 @@ def concat_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
     if not frames:
         raise ValueError("frames: at least one is needed")
+    frames = [frame for frame in frames if len(frame)] or frames[:1]  # read from a file, empty ones have no types
     joined = pd.concat(frames, ignore_index=True)
     for name, column in frames[0].items():
         if isinstance(column.dtype, pd.CategoricalDtype):

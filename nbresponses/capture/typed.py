@@ -31,7 +31,8 @@ def typed_frame(schema: Iterable[Column], data: Mapping[str, Any], attrs: Mappin
 def _typed(dtype: str, values: Any) -> Any:
     if dtype == "category":
         numbers, words = values
-        kinds = pd.CategoricalDtype(pd.Index(list(words), dtype="str"))
+        # Without any category Parquet forgets that these are texts, and joining what it gives back makes objects.
+        kinds = pd.CategoricalDtype(pd.Index(list(words) or [""], dtype="str"))
         return pd.Categorical.from_codes(numbers, dtype=kinds, validate=False)
     if dtype == TIME:
         return pd.DatetimeIndex(np.asarray(values, np.int64).view("M8[us]"), tz="UTC")
