@@ -7,32 +7,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from nbresponses.demo.ask import Ask, items_of, parse_body
 from nbresponses.demo.faults import Fault
 from nbresponses.demo.messages import compaction_item
 from nbresponses.demo.scenarios import SCENARIOS
 from nbresponses.demo.service import LoggedRequest, Service
+from nbresponses.demo.socket import Socket, SocketSettings
 from nbresponses.demo.streaming import Abort, EventStream, answer, error_answer, refusal, unless_gone
 from nbresponses.demo.wire import ApiError, Json, usage
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
 
 Answer = Response | EventStream
 Handler = Callable[[Request, Json, Fault], Awaitable[Answer]]
 _PAGE = 20
 
 
-def create_app(service: Service, *, abort: Abort, max_body: int) -> Starlette:
+def create_app(service: Service, *, abort: Abort, max_body: int, settings: SocketSettings) -> Starlette:
     """The application. `abort` breaks the connection of a scope; a body beyond `max_body` bytes is refused."""
+
+    async def socket(websocket: WebSocket) -> None:
+        await Socket(websocket, service, settings, abort).serve()
+
     api = _Api(service, abort, max_body)
     one = "/v1/responses/{response_id}"
     routes = [
+        WebSocketRoute("/v1/responses", socket),
         api.route("/v1/responses", api.create, "POST"),
         api.route("/v1/responses/compact", api.compact, "POST"),
         api.route(one, api.retrieve, "GET"),

@@ -110,7 +110,10 @@ def check_body(body: Mapping[str, Any], *, websocket: bool = False) -> None:
         for name in _TRANSPORT_ONLY:
             if name in body:
                 raise ApiError(400, f"Unknown parameter: '{name}'.", code="unknown_parameter", param=name)
-    if not any(body.get(name) is not None for name in ("input", "previous_response_id", "prompt", "conversation")):
+    warm_up = websocket and body.get("generate") is False
+    if not warm_up and not any(
+        body.get(name) is not None for name in ("input", "previous_response_id", "prompt", "conversation")
+    ):
         message = "One of 'input', 'previous_response_id', 'prompt' or 'conversation' must be provided."
         raise ApiError(400, message, code="missing_required_parameter", param="input")
     for name, kinds, expected in _TYPES:
@@ -121,6 +124,8 @@ def check_body(body: Mapping[str, Any], *, websocket: bool = False) -> None:
     if limit is not None and limit < 1:
         message = f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 1, got {limit}."
         raise ApiError(400, message, code="integer_below_min_value", param="max_output_tokens")
+    if websocket and body.get("background"):
+        raise ApiError(400, "'background' is not supported over WebSocket.", param="background")
     if body.get("background") and body.get("store") is False:
         raise ApiError(400, "Background mode requires 'store' to be true.", param="background")
 

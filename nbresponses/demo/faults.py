@@ -100,6 +100,8 @@ def altered(event: Json, fault: Fault) -> Json:
         event = _rotated(event)
     if fault.no_indexes:
         event = {key: value for key, value in event.items() if key not in _INDEXES}
+    if fault.drop_stream_id:
+        event = {key: value for key, value in event.items() if key != "stream_id"}
     if fault.no_sequence_numbers:
         event = {key: value for key, value in event.items() if key != "sequence_number"}
     if fault.empty_output and event["type"] in TERMINAL:
@@ -181,3 +183,35 @@ class StreamWriter:
             return []
         size = int(self._fault.chunks or 0) or len(data)
         return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+class MessageWriter:
+    """Events -> the events that a WebSocket carries, one a message, damaged as the fault says.
+
+    `closed` is true once the connection is to be closed, `stalled` once nothing may follow.
+    """
+
+    def __init__(self, fault: Fault) -> None:
+        self.closed = False
+        self.stalled = False
+        self._fault = fault
+        self._count = 0
+
+    def write(self, event: Json) -> list[Json]:
+        fault = self._fault
+        if self._over():
+            return []
+        if fault.no_terminal and event["type"] in TERMINAL:
+            return []
+        event = altered(event, fault)
+        if self._count == fault.oversize_at:
+            event = {**event, "obfuscation": "x" * fault.oversize}
+        events = [event, event] if self._count == fault.duplicate_at else [event]
+        self._count += 1
+        self._over()
+        return events
+
+    def _over(self) -> bool:
+        self.closed = self._count == self._fault.close_at
+        self.stalled = self._count == self._fault.stall_at
+        return self.closed or self.stalled

@@ -6,7 +6,7 @@ here by a rebound DNS name, the `Host` is that name: both are checked before any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from nbresponses.demo.streaming import error_answer
@@ -25,11 +25,8 @@ def guarded(app: ASGIApp, *, port: int) -> ASGIApp:
         error = refused(scope, port) if scope["type"] in {"http", "websocket"} else None
         if error is None:
             await app(scope, receive, send)
-        elif scope["type"] == "http":
+        else:  # of a WebSocket this is the answer to its handshake
             await error_answer(error)(scope, receive, send)
-        else:
-            await receive()
-            await error_answer(error)(scope, receive, _denial(send))
 
     return guard
 
@@ -54,12 +51,3 @@ def _is_loopback(address: str, port: int | None) -> bool:
     except ValueError:  # no number as port, or brackets that do not match
         return False
     return parts.hostname in _LOOPBACK and port in {None, named} and parts.username is None
-
-
-def _denial(send: Send) -> Send:
-    """Denies a WebSocket with an HTTP answer, as the ASGI extension `websocket.http.response` has it."""
-
-    async def sent(message: Any) -> None:
-        await send({**message, "type": message["type"].replace("http.", "websocket.http.", 1)})
-
-    return sent

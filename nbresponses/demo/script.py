@@ -11,18 +11,25 @@ The rules:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.demo import acts, messages, tools
 from nbresponses.demo.scenarios import scenario_for
 from nbresponses.demo.stage import Stage
-from nbresponses.demo.wire import Ids, Json, response_object, usage
+from nbresponses.demo.wire import ApiError, Ids, Json, response_object, usage
 
 if TYPE_CHECKING:
+    from nbresponses.demo.acts import Scenario
     from nbresponses.demo.ask import Ask
 
 Player = Callable[[Stage, Any], Iterator[Json]]
+
+
+_STEERING = ("stop", "after", "fail", "no")
+# A response ends with these, and waits for the client.
+_CLIENT_ACTS = (acts.FunctionCall, acts.CustomCall, acts.Together, acts.McpApproval)
 
 
 class Script:
@@ -35,6 +42,8 @@ class Script:
         budget = ask.body.get("max_output_tokens") or self.scenario.budget
         self._stage = Stage(ask, ids, self.response, budget=budget)
         self._now = now
+        self._numbers = itertools.count()
+        self.steering = _steering(ask, self.scenario)
 
     @property
     def id(self) -> str:
@@ -43,9 +52,13 @@ class Script:
     def stop(self, reason: str) -> None:
         self._stage.stop(reason)
 
+    def take_number(self) -> int:
+        """The next sequence number, for an event that belongs to this response and is made elsewhere."""
+        return next(self._numbers)
+
     def events(self) -> Iterator[Json]:
-        for number, event in enumerate(self._events()):
-            event["sequence_number"] = number
+        for event in self._events():
+            event["sequence_number"] = self.take_number()
             yield event
 
     def _events(self) -> Iterator[Json]:
@@ -85,6 +98,18 @@ class Script:
 
     def _lifecycle(self, state: str) -> Json:
         return {"type": f"response.{state}", "response": self.response}
+
+
+def _steering(ask: Ask, scenario: Scenario) -> str:
+    """How steering this response goes: it stops, goes on to its end (after), fails, or takes none (no)."""
+    if ask.body.get("conversation") or ask.body.get("context_management"):
+        return "no"
+    default = "after" if any(isinstance(act, _CLIENT_ACTS) for act in scenario.acts) else "stop"
+    asked = ask.setting("demo_steer") or default
+    if asked not in _STEERING:
+        message = f"metadata.demo_steer is to be one of {', '.join(_STEERING)}, not {asked!r}."
+        raise ApiError(400, message, param="metadata")
+    return asked
 
 
 def play(stage: Stage, act: acts.Act) -> Iterator[Json]:

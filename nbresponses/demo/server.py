@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
@@ -17,6 +18,7 @@ from nbresponses.demo.app import create_app
 from nbresponses.demo.faults import Fault
 from nbresponses.demo.guard import guarded
 from nbresponses.demo.service import LoggedRequest, Service
+from nbresponses.demo.socket import SocketSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +34,8 @@ class DemoServer:
 
     `port` 0 takes a free one. `delay` is the time between events in seconds. `fault` damages every answer (see
     `nbresponses.demo.faults`). With a `seed` the ids are the same from run to run; texts are anyway. `max_body` is the
-    largest request body in bytes.
+    largest request body in bytes, `max_message` the largest message that a WebSocket takes; a WebSocket lasts
+    `connection_age` seconds.
     """
 
     def __init__(
@@ -43,12 +46,14 @@ class DemoServer:
         fault: str | Mapping[str, Any] | Fault | None = None,
         seed: int | None = None,
         max_body: int = 64 << 20,
+        max_message: int = 64 << 20,
+        connection_age: float = 3600.0,
     ) -> None:
         if not 0 <= port <= 65535:
             raise ValueError(f"port is to be within 0 and 65535, not {port}")
         self._service = Service(delay=delay, seed=seed, fault=Fault.parse(fault))
         self._wanted_port = port
-        self._max_body = max_body
+        self._limits = _Limits(max_body, max_message, SocketSettings(connection_age))
         self._running: _Uvicorn | None = None
         self._thread: threading.Thread | None = None
 
@@ -89,6 +94,11 @@ class DemoServer:
         return dict(self._service.created)
 
     @property
+    def sockets(self) -> int:
+        """How many WebSocket connections were opened."""
+        return self._service.sockets
+
+    @property
     def fault(self) -> Fault:
         """The fault of every answer; it can be set while the server runs."""
         return self._service.fault
@@ -102,7 +112,7 @@ class DemoServer:
         if self._running is not None:
             return self
         listener = socket.create_server(("127.0.0.1", self._wanted_port))
-        running = _Uvicorn(self._service, listener, self._max_body)
+        running = _Uvicorn(self._service, listener, self._limits)
         thread = threading.Thread(target=running.run_in_thread, name="nbresponses-demo", daemon=True)
         thread.start()
         if not running.ready.wait(_PATIENCE) or running.failure is not None:
@@ -120,21 +130,29 @@ class DemoServer:
             thread.join(_PATIENCE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    body: int  # bytes
+    message: int  # bytes
+    socket: SocketSettings
+
+
 class _Uvicorn(uvicorn.Server):
     """uvicorn, told where to listen, when it is ready, and to end without waiting for anybody."""
 
-    def __init__(self, service: Service, listener: socket.socket, max_body: int) -> None:
+    def __init__(self, service: Service, listener: socket.socket, limits: _Limits) -> None:
         self.port: int = listener.getsockname()[1]
         self.ready = threading.Event()
         self.failure: BaseException | None = None
         self._listener = listener
         self._service = service
-        app = create_app(service, abort=self._abort, max_body=max_body)
+        app = create_app(service, abort=self._abort, max_body=limits.body, settings=limits.socket)
         super().__init__(
             uvicorn.Config(
                 guarded(app, port=self.port),
                 http="h11",
                 ws="websockets-sansio",
+                ws_max_size=limits.message,
                 loop="asyncio",
                 lifespan="off",
                 log_config=None,

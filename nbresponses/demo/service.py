@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbresponses.demo.ask import Ask, check_body, check_tool_outputs, items_of
-from nbresponses.demo.faults import Fault
+from nbresponses.demo.faults import TERMINAL, Fault
 from nbresponses.demo.script import Script
 from nbresponses.demo.store import Store, Turn
 from nbresponses.demo.wire import ApiError, Ids, Json, not_found, previous_not_found
@@ -83,17 +83,23 @@ class Service:
     store: Store = field(default_factory=Store)
     requests: deque[LoggedRequest] = field(default_factory=lambda: deque(maxlen=_LOGGED))
     created: Counter[str] = field(default_factory=Counter)  # prompt -> how often it ran
+    sockets: int = 0  # WebSocket connections opened so far
     active: dict[str, Script] = field(default_factory=dict)  # by response id
     backgrounds: dict[str, Background] = field(default_factory=dict)
     _hits: Counter[str] = field(default_factory=Counter)
     _serial: int = 0
 
-    def script(self, body: Json, *, cached: Turn | None = None, websocket: bool = False) -> Script:
-        """What answers this request body; ApiError where it cannot be answered. Nothing has run yet."""
+    def script(
+        self, body: Json, *, cached: Turn | None = None, steers: tuple[Any, ...] = (), websocket: bool = False
+    ) -> Script:
+        """What answers this request body; ApiError where it cannot be answered. Nothing has run yet.
+
+        `cached` is the response that it continues, where a connection holds it; `steers` come before its own input.
+        """
         check_body(body, websocket=websocket)
         ids = self.ids()
         earlier = (cached or self.previous(body)).context if body.get("previous_response_id") else ()
-        new = items_of(body.get("input"), ids)
+        new = tuple(item for given in (*steers, body.get("input")) for item in items_of(given, ids))
         check_tool_outputs(earlier, new)
         ask = Ask(body, earlier, new)
         ask.number("demo_delay", 0)  # checked before anything runs
@@ -120,11 +126,16 @@ class Service:
         self.active[script.id] = script
         try:
             for event in script.events():
+                if event["type"] in TERMINAL:
+                    # Who reads this event may continue from the response at once.
+                    self.active.pop(script.id, None)
+                    self.remember(script)
+                    yield event
+                    return
                 yield event
                 await asyncio.sleep(pause)
         finally:
             self.active.pop(script.id, None)
-        self.remember(script)
 
     def remember(self, script: Script) -> None:
         if script.response["store"]:

@@ -47,20 +47,29 @@ _REFUSALS = {
 }
 
 
-def refusal(fault: Fault) -> Response | None:
-    """The answer that a fault gives instead of the real one."""
-    if fault.redirect is not None:
-        return Response(b"", 307, headers=api_headers() | {"location": fault.redirect})
+def refusal_error(fault: Fault) -> ApiError | None:
+    """The error that a fault has instead of an answer."""
     if fault.status is None:
         return None
     default = ("The server had an error while processing your request (a demo fault).", "server_error", None)
     message, kind, code = _REFUSALS.get(fault.status, default)
+    return ApiError(fault.status, message, code=code, kind=kind)
+
+
+def refusal(fault: Fault) -> Response | None:
+    """The answer that a fault gives instead of the real one."""
+    if fault.redirect is not None:
+        return Response(b"", 307, headers=api_headers() | {"location": fault.redirect})
+    error = refusal_error(fault)
+    if error is None or fault.status is None:
+        return None
     headers = {} if fault.retry_after is None else {"retry-after": fault.retry_after}
     if fault.body == "json":
-        return error_answer(ApiError(fault.status, message, code=code, kind=kind), headers=headers)
+        return error_answer(error, headers=headers)
     if fault.body == "flat":
-        return answer({"code": code, "message": message, "param": None}, status=fault.status, headers=headers)
-    text = {"html": _HTML.format(fault.status), "text": message}.get(fault.body, "")
+        flat = {"code": error.code, "message": error.message, "param": None}
+        return answer(flat, status=fault.status, headers=headers)
+    text = {"html": _HTML.format(fault.status), "text": error.message}.get(fault.body, "")
     kind = "text/html" if fault.body == "html" else "text/plain"
     return Response(text, fault.status, headers=api_headers() | headers, media_type=kind)
 

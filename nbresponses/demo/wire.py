@@ -44,6 +44,7 @@ class ApiError(Exception):
         code: str | None = None,
         param: str | None = None,
         kind: str = "invalid_request_error",
+        lane: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -51,6 +52,7 @@ class ApiError(Exception):
         self.code = code
         self.param = param
         self.kind = kind
+        self.lane = lane  # of a WebSocket, where the error belongs to one
 
     @property
     def error(self) -> Json:
