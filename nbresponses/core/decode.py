@@ -120,7 +120,7 @@ def decode_event(data: str | bytes | ServerSentEvent) -> Event:
     payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else bytes(data)
     event = _event(payload, name)
     if event is None:
-        raise DecodeError("the payload is empty, not a JSON object", offset=0)
+        raise _nothing(payload)
     if isinstance(event, InvalidEvent) and event.error is not None:
         raise event.error
     return event
@@ -132,9 +132,11 @@ def decode_kept(payload: bytes, name: str | None = None) -> Event:
     `name` is the SSE event name it came with, which counts only where the JSON has no type.
     """
     event = _event(payload, name.encode("utf-8", "replace") if name else None)
-    return (
-        InvalidEvent(error=DecodeError("the payload is empty, not a JSON object", offset=0)) if event is None else event
-    )
+    return InvalidEvent(error=_nothing(payload)) if event is None else event
+
+
+def _nothing(payload: bytes) -> DecodeError:
+    return DecodeError("the payload is empty, not a JSON object", offset=0, length=len(payload))
 
 
 def _event(payload: bytes, name: bytes | None) -> Event | None:
