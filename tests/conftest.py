@@ -1,0 +1,82 @@
+"""What all tests share: the captured streams (kept outside the repository) and the small cases in data/cases.
+
+A test that takes `stream_file` runs once per captured stream; one marked `cases("sse", …)` that takes `case` once per
+case of these areas. The streams are looked for in $NBRESPONSES_STREAMS, then in ../shared/data/streams beside the
+repository. Where they are missing such a test is skipped, but fails when CI is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+CASES = Path(__file__).parent / "data" / "cases"
+
+
+def streams_folder() -> Path:
+    given = os.environ.get("NBRESPONSES_STREAMS")
+    return Path(given) if given else ROOT.parent / "shared" / "data" / "streams"
+
+
+@cache
+def captured_streams() -> tuple[Path, ...]:
+    folder = streams_folder()
+    inner = folder / "raw"
+    return tuple(sorted((inner if inner.is_dir() else folder).glob("*.sse")))
+
+
+@cache
+def load_cases() -> tuple[dict[str, Any], ...]:
+    return tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(CASES.glob("*.json")))
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in {"1", "true"}
+
+
+def missing_streams() -> None:
+    reason = f"no captured streams in {streams_folder()}; set NBRESPONSES_STREAMS to a folder that holds some"
+    if in_ci():
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def stream_files() -> tuple[Path, ...]:
+    """All captured streams."""
+    if not captured_streams():
+        missing_streams()
+    return captured_streams()
+
+
+@pytest.fixture
+def stream_file(request: pytest.FixtureRequest) -> Path:
+    """One captured stream; the test runs once for each."""
+    if request.param is None:
+        missing_streams()
+    path: Path = request.param
+    return path
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("nbresponses", deadline=None)  # a busy machine is not a failure
+    settings.load_profile("nbresponses")
+    config.addinivalue_line("markers", "cases(*areas): run once for each case of these areas, given as `case`")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "stream_file" in metafunc.fixturenames:
+        files = captured_streams()
+        metafunc.parametrize("stream_file", files or [None], ids=[path.stem for path in files] or None, indirect=True)
+    marker = metafunc.definition.get_closest_marker("cases")
+    if marker is not None:
+        chosen = [case for case in load_cases() if case["area"] in marker.args]
+        assert chosen, f"no cases of the areas {marker.args} in {CASES}"
+        metafunc.parametrize("case", chosen, ids=[case["id"] for case in chosen])
