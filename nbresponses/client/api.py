@@ -181,6 +181,10 @@ class Api:
 
     # ── requests ──
 
+    def sendable_secret(self) -> Secret:
+        """What authorises a connection that others open. RequestError where it must not be sent."""
+        return self._secret(None)
+
     def _secret(self, extra_headers: ExtraHeaders) -> Secret:
         secret = self.settings.secret.with_headers(extra_headers)
         self.settings.check_sendable(secret, needs_key=self._needs_key)
