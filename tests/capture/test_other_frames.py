@@ -1,0 +1,213 @@
+"""Deltas and responses as frames, and frames for other programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+from nbresponses.capture.export import concat_frames, naive_times, write_csv
+from nbresponses.capture.record import Capture
+from nbresponses.core.decode import EventDecoder
+
+STARTED = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def second(seconds: float) -> pd.Timedelta:
+    return pd.Timedelta(seconds=seconds)
+
+
+def receive(capture: Capture, at: float, event: dict, lane: str | None = None) -> None:
+    capture.received(EventDecoder().feed(f"data: {json.dumps(event)}\n\n".encode()), at, lane=lane)
+
+
+def lifecycle(word: str, id_: str = "r1", **more: object) -> dict:
+    return {"type": f"response.{word}", "response": {"id": id_, **more}}
+
+
+def text(delta: str, **more: object) -> dict:
+    return {"type": "response.output_text.delta", "delta": delta, "output_index": 0, "content_index": 0, **more}
+
+
+def column(frame: pd.DataFrame, name: str) -> list:
+    return [None if pd.isna(value) else value for value in frame[name]]
+
+
+def usage(output: int, reasoning: int = 0) -> dict:
+    return {
+        "input_tokens": 10,
+        "output_tokens": output,
+        "total_tokens": 10 + output,
+        "input_tokens_details": {"cached_tokens": 4},
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+    }
+
+
+# ── Deltas ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_piece_starts_where_its_part_has_come_to() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, lifecycle("created"))
+    receive(capture, 2.0, text("grün"))
+    receive(capture, 3.0, text("other", content_index=1))
+    receive(capture, 5.0, text("er 😀"))
+    receive(capture, 6.0, text("!"))
+    frame = capture.deltas()
+    assert column(frame, "start") == [0, 0, 4, 8]
+    assert column(frame, "gap") == [None, None, second(3), second(1)]
+    assert column(frame, "kind") == ["text"] * 4
+    assert column(frame, "part_index") == [0, 1, 0, 0]
+    assert column(frame, "response_id") == ["r1"] * 4
+
+
+def test_ids_that_change_from_event_to_event_divide_no_part() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, text("a", item_id="x1"))
+    receive(capture, 2.0, text("b", item_id="x2"))
+    receive(capture, 3.0, text("c", item_id="y", output_index=None))
+    receive(capture, 4.0, text("d", item_id="z", output_index=None))
+    assert column(capture.deltas(), "start") == [0, 1, 0, 0]
+
+
+def test_each_command_of_a_shell_is_a_part() -> None:
+    capture = Capture(STARTED)
+    for at, (delta, index) in enumerate([("ls", 0), ("pwd", 1), (" -l", 0)]):
+        event = {"type": "response.shell_call_command.delta", "delta": delta, "output_index": 0, "command_index": index}
+        receive(capture, float(at), event)
+    frame = capture.deltas()
+    assert column(frame, "part_index") == [0, 1, 0]
+    assert column(frame, "start") == [0, 0, 2]
+    assert column(frame, "kind") == ["shell_command"] * 3
+
+
+def test_a_delta_of_an_unknown_type_has_no_kind() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, {"type": "brand.new.delta", "delta": "x"})
+    assert column(capture.deltas(), "kind") == [None]
+
+
+# ── Responses ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_row_says_what_became_of_a_response() -> None:
+    capture = Capture(STARTED, 100.0)
+    capture.sent({"model": "m"}, 100.5)
+    receive(capture, 101.0, lifecycle("created", model="m-1", status="in_progress", previous_response_id="r0"))
+    receive(capture, 102.0, text(""))
+    receive(capture, 102.5, text("Hi"))
+    receive(capture, 103.0, lifecycle("completed", status="completed", usage=usage(20, 5), metadata={"k": "v"}))
+    [row] = capture.responses().to_dict("records")
+    assert row["started"] == pd.Timestamp("2026-01-31 12:00:00.5", tz="UTC")
+    assert (row["to_first_event"], row["to_first_text"], row["duration"]) == (second(0.5), second(2), second(2.5))
+    assert (row["response_id"], row["model"], row["status"], row["ending"]) == ("r1", "m-1", "completed", "completed")
+    assert row["previous_response_id"] == "r0"
+    assert [row[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning", "total")] == [10, 4, 20, 5, 30]
+    assert row["tokens_per_second"] == 10.0
+    assert (row["events"], row["characters"], row["metadata"]) == (4, 2, '{"k":"v"}')
+    assert row["bytes"] == sum(len(message.payload) for message in capture if message.direction == "in")
+
+
+def test_a_failure_is_told_by_its_first_error() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, lifecycle("created"))
+    receive(capture, 2.0, {"type": "error", "code": "first", "message": "one"})
+    receive(capture, 3.0, lifecycle("failed", error={"code": "second", "message": "two"}))
+    frame = capture.responses()
+    assert [column(frame, name) for name in ("ending", "error_code", "error_message")] == [
+        ["failed"],
+        ["first"],
+        ["one"],
+    ]
+
+
+def test_an_error_that_answers_a_request_is_a_row_and_takes_the_request() -> None:
+    capture = Capture(STARTED)
+    capture.sent({"model": "m"}, 1.0, transport="websocket", lane="a")
+    receive(capture, 2.0, {"type": "error", "error": {"code": "busy", "message": "later"}}, lane="a")
+    capture.sent({"model": "m"}, 5.0, transport="websocket", lane="a")
+    receive(capture, 5.5, lifecycle("created"), lane="a")
+    frame = capture.responses()
+    assert column(frame, "response_id") == [None, "r1"]
+    assert column(frame, "ending") == ["error", None]
+    assert column(frame, "to_first_event") == [second(1), second(0.5)]
+
+
+def test_queued_requests_belong_to_responses_in_turn() -> None:
+    capture = Capture(STARTED)
+    for at, message in [(1.0, {"type": "response.create"}), (1.2, {"type": "response.create"})]:
+        capture.sent(message, at, transport="websocket", lane="a")
+    receive(capture, 2.0, lifecycle("created", "r1"), lane="a")
+    capture.sent({"type": "response.steer"}, 2.1, transport="websocket", lane="a")
+    receive(capture, 3.0, lifecycle("completed", "r1"), lane="a")
+    receive(capture, 4.0, lifecycle("created", "r2"), lane="a")
+    receive(capture, 5.0, lifecycle("completed", "r2"), lane="a")
+    receive(capture, 6.0, lifecycle("created", "r3"), lane="a")
+    frame = capture.responses()
+    assert column(frame, "to_first_event") == [second(1), second(2.8), second(0)]
+    assert column(frame, "lane") == ["a"] * 3
+
+
+def test_an_ending_that_was_noted_counts_where_the_server_said_nothing() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, lifecycle("created"))
+    receive(capture, 2.0, text("x"))
+    assert column(capture.responses(), "ending") == [None]
+    capture.noted("ended", 3.0, ending="interrupted")
+    assert column(capture.responses(), "ending") == ["interrupted"]
+
+
+@pytest.mark.parametrize("odd", [5, "x", [], {"input_tokens": "many", "output_tokens": 1.5, "total_tokens": 10**30}])
+def test_odd_facts_are_null(odd: object) -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, lifecycle("created", model=5, status=[], usage=odd, incomplete_details=odd))
+    frame = capture.responses()
+    for name in ("model", "status", "input_tokens", "output_tokens", "total_tokens", "incomplete_reason"):
+        assert column(frame, name) == [None], name
+
+
+# ── For other programs ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])  # noqa: RUF001
+def test_formulas_are_disarmed_in_texts_and_categories(begin: str) -> None:
+    frame = pd.DataFrame({"text": [f"{begin}1", "a=1", None], "kind": pd.Categorical([f"{begin}k", "k", None])})
+    frame["number"] = [-1.5, 2.0, 3.0]
+    before = frame.copy(deep=True)
+    target = io.StringIO()
+    write_csv(frame, target)
+    again = pd.read_csv(io.StringIO(target.getvalue(), newline=""))
+    assert column(again, "text") == [f"'{begin}1", "a=1", None]
+    assert column(again, "kind") == [f"'{begin}k", "k", None]
+    assert again["number"].tolist() == [-1.5, 2.0, 3.0]
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_csv_goes_to_a_path_as_utf8(tmp_path) -> None:
+    write_csv(pd.DataFrame({"text": ["grün\r\nzwei"]}), tmp_path / "f.csv")
+    assert (tmp_path / "f.csv").read_bytes() == '"text"\n"grün\r\nzwei"\n'.encode()
+
+
+def test_naive_times_are_utc_without_the_zone() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 1.0, text("x"))
+    frame = naive_times(capture.events())
+    assert frame["time"].tolist() == [pd.Timestamp("2026-01-31 12:00:01")]
+    assert str(capture.events()["time"].dtype) == "datetime64[us, UTC]"
+
+
+def test_joined_frames_keep_every_category_and_name_their_sources() -> None:
+    captures = [Capture(STARTED, source="one"), Capture(STARTED, source="two"), Capture(STARTED, source="none")]
+    receive(captures[0], 1.0, text("x", item_id="i1"))
+    receive(captures[1], 1.0, {"type": "brand.new", "item_id": "i2"})
+    frames = [capture.events() for capture in captures]
+    joined = concat_frames(frames)
+    assert column(joined, "item_id") == ["i1", "i2"]
+    assert column(joined, "source") == ["one", "two"]
+    assert [str(joined[name].dtype) for name in ("type", "item_id", "lane", "source")] == ["category"] * 4
+    assert list(map(str, concat_frames(frames[2:]).dtypes)) == list(map(str, frames[2].dtypes))
+    with pytest.raises(ValueError, match="at least one"):
+        concat_frames([])
