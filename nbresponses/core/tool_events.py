@@ -223,6 +223,7 @@ class ResponseShellCallCommandDeltaEvent(TypedEvent, frozen=True, tag="response.
 
     command_index: int | None = None
     delta: str = ""
+    obfuscation: str | None = None
     output_index: int | None = None
 
 

@@ -101,7 +101,9 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, with every field that was received. A new dict at each call."""
-        return open_json(self.payload) if self.payload else {"type": self.type, **dict(_sent_fields(self))}
+        if self.payload:
+            return open_json(self.payload)
+        return {"type": self.type, **msgspec.to_builtins(dict(_sent_fields(self)))}
 
     def __repr__(self) -> str:
         shown = (f"{name}={_short(value)}" for name, value in _sent_fields(self))
