@@ -1,9 +1,8 @@
-"""What the capture tests share: recording bytes as a client would, the captured streams, the cases."""
+"""What the capture tests share: recording bytes as a client would, and the cases."""
 
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,19 +20,6 @@ CASES = ROOT / "tests" / "data" / "cases"
 STARTED = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
 Recorder = Callable[..., Capture]
-
-
-@pytest.fixture(scope="session")
-def stream_files() -> list[Path]:
-    """The captured streams of real servers, which are not part of the repository."""
-    folder = Path(os.environ.get("NBRESPONSES_STREAMS") or ROOT.parent / "shared" / "data" / "streams")
-    files = sorted((folder / "raw").glob("*.sse"))
-    if not files:
-        reason = f"no captured streams in {folder}; NBRESPONSES_STREAMS names their folder"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return files
 
 
 @pytest.fixture
@@ -63,8 +49,8 @@ def wire_of() -> Callable[[list[dict[str, Any]]], bytes]:
 
 
 @pytest.fixture
-def case() -> Callable[[str], tuple[bytes, dict[str, Any]]]:
-    """`case("B163")` → (bytes on the wire, what is expected)."""
+def open_case() -> Callable[[str], tuple[bytes, dict[str, Any]]]:
+    """`open_case("B163")` → (bytes on the wire, what is expected)."""
 
     def loaded(name: str) -> tuple[bytes, dict[str, Any]]:
         content = json.loads((CASES / f"{name}.json").read_text())

@@ -33,8 +33,8 @@ def strict_json(text: str) -> object:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_frame_has_its_schema_and_can_be_written_and_read(name, case, record, tmp_path) -> None:
-    wire, _ = case(name)
+def test_every_frame_has_its_schema_and_can_be_written_and_read(name, open_case, record, tmp_path) -> None:
+    wire, _ = open_case(name)
     for frame, columns in frames(record(wire)):
         assert [(column, str(dtype)) for column, dtype in frame.dtypes.items()] == [
             (column.name, column.dtype) for column in columns
@@ -53,17 +53,17 @@ def test_every_frame_has_its_schema_and_can_be_written_and_read(name, case, reco
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_number_of_rows_is_the_number_of_events(name, case, record) -> None:
-    wire, expected = case(name)
+def test_the_number_of_rows_is_the_number_of_events(name, open_case, record) -> None:
+    wire, expected = open_case(name)
     frame = record(wire).events()
     assert len(frame) == wire.count(b"\n\n")
     assert expected.get("n_json_events", len(frame)) == len(frame)
     assert expected.get("dataframe", {}).get("rows", len(frame)) == len(frame)
 
 
-def test_nested_values_stay_json_text(case, record, tmp_path) -> None:
+def test_nested_values_stay_json_text(open_case, record, tmp_path) -> None:
     for name in ("B163", "B165", "B166", "B171", "B184"):
-        wire, _ = case(name)
+        wire, _ = open_case(name)
         capture = record(wire)
         capture.events(payload=True).to_parquet(tmp_path / "f.parquet")
         again = pd.read_parquet(tmp_path / "f.parquet")["payload"]
@@ -72,49 +72,49 @@ def test_nested_values_stay_json_text(case, record, tmp_path) -> None:
         ]
 
 
-def test_b163_empty_metadata_is_an_empty_object(case, record) -> None:
-    wire, _ = case("B163")
+def test_b163_empty_metadata_is_an_empty_object(open_case, record) -> None:
+    wire, _ = open_case("B163")
     assert record(wire).responses()["metadata"].tolist() == ["{}"]
 
 
-def test_b167_error_codes_are_texts(case, record) -> None:
-    wire, _ = case("B167")
+def test_b167_error_codes_are_texts(open_case, record) -> None:
+    wire, _ = open_case("B167")
     assert record(wire).events()["error_code"].tolist() == ["server_error", "400"]
     assert record(wire).responses()["error_code"].tolist() == ["server_error", "400"]
 
 
-def test_b169_an_error_is_null_where_there_is_none(case, record) -> None:
-    wire, expected = case("B169")
+def test_b169_an_error_is_null_where_there_is_none(open_case, record) -> None:
+    wire, expected = open_case("B169")
     frame = record(wire).events()
     codes = [None if pd.isna(code) else code for code in frame["error_code"]]
     assert codes == expected["dataframe"]["column_values"]["error_code"]
     assert frame["error_message"].tolist()[1] == "m1"
 
 
-def test_b171_digits_beyond_2_to_the_53_stay(case, record) -> None:
-    wire, expected = case("B171")
+def test_b171_digits_beyond_2_to_the_53_stay(open_case, record) -> None:
+    wire, expected = open_case("B171")
     [metadata] = record(wire).responses()["metadata"]
     for text in expected["dataframe"]["json_column_contains"]:
         assert str(text) in metadata
 
 
-def test_b173_half_a_character_is_replaced_in_a_cell_and_kept_in_the_capture(case, record) -> None:
-    wire, expected = case("B173")
+def test_b173_half_a_character_is_replaced_in_a_cell_and_kept_in_the_capture(open_case, record) -> None:
+    wire, expected = open_case("B173")
     capture = record(wire)
     assert capture.deltas()["delta"].tolist() == ["hi �", "�!"]
     assert rb"\ud83d" in capture[4].payload
     assert capture.replay(speed=None).get_final_response().output_text == expected["output_text"]
 
 
-def test_b176_nan_in_a_response_is_read(case, record) -> None:
-    wire, _ = case("B176")
+def test_b176_nan_in_a_response_is_read(open_case, record) -> None:
+    wire, _ = open_case("B176")
     frame = record(wire).events()
     assert frame["type"].tolist()[0] == "response.created"
     assert frame["response_id"].tolist() == ["resp_a1"] * 5
 
 
-def test_b179_a_carriage_return_stays_inside_its_cell(case, record) -> None:
-    wire, expected = case("B179")
+def test_b179_a_carriage_return_stays_inside_its_cell(open_case, record) -> None:
+    wire, expected = open_case("B179")
     target = io.StringIO()
     write_csv(record(wire).events(), target)
     again = pd.read_csv(io.StringIO(target.getvalue(), newline=""))
@@ -122,8 +122,8 @@ def test_b179_a_carriage_return_stays_inside_its_cell(case, record) -> None:
     assert again["delta"].dropna().tolist() == [expected["dataframe"]["csv_roundtrip_text"]]
 
 
-def test_b181_joined_frames_keep_the_category(case, record, wire_of) -> None:
-    wire, expected = case("B181")
+def test_b181_joined_frames_keep_the_category(open_case, record, wire_of) -> None:
+    wire, expected = open_case("B181")
     events = [json.loads(block.split(b"data: ")[1]) for block in wire.split(b"\n\n")[:-1]]
     at = expected["dataframe"]["split_at"]
     parts = [record(wire_of(part)).events() for part in (events[:at], events[at:])]
@@ -133,8 +133,8 @@ def test_b181_joined_frames_keep_the_category(case, record, wire_of) -> None:
     assert "object" not in set(map(str, joined.dtypes))
 
 
-def test_b183_pictures_are_sizes_not_texts(case, record) -> None:
-    wire, _ = case("B183")
+def test_b183_pictures_are_sizes_not_texts(open_case, record) -> None:
+    wire, _ = open_case("B183")
     frame = record(wire).events()
     images = frame[frame["type"] == "response.image_generation_call.partial_image"]
     assert len(images) == 3
@@ -143,8 +143,8 @@ def test_b183_pictures_are_sizes_not_texts(case, record) -> None:
     assert "QUJD" not in frame.to_csv() + frame.to_html() + repr(frame)
 
 
-def test_b184_free_keys_never_become_columns(case, record) -> None:
-    wire, expected = case("B184")
+def test_b184_free_keys_never_become_columns(open_case, record) -> None:
+    wire, expected = open_case("B184")
     capture = record(wire)
     frame = capture.events()
     assert frame.columns.is_unique
@@ -153,8 +153,8 @@ def test_b184_free_keys_never_become_columns(case, record) -> None:
     assert json.loads(metadata) == {"a.b": "1", "a": {"b": "2"}, "type": "mine"}
 
 
-def test_b193_a_formula_is_disarmed_in_csv_and_nowhere_else(case, record) -> None:
-    wire, expected = case("B193")
+def test_b193_a_formula_is_disarmed_in_csv_and_nowhere_else(open_case, record) -> None:
+    wire, expected = open_case("B193")
     frame = record(wire).events()
     formula = expected["output_text"]
     safe, plain = io.StringIO(), io.StringIO()

@@ -24,7 +24,7 @@ def read_independently(wire: bytes) -> list[dict]:
 
 
 @pytest.fixture(scope="session")
-def wires(stream_files: list[Path]) -> list[tuple[str, bytes]]:
+def wires(stream_files: tuple[Path, ...]) -> list[tuple[str, bytes]]:
     return [(path.name, path.read_bytes()) for path in stream_files]
 
 
