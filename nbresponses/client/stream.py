@@ -65,7 +65,8 @@ class _StreamState:
         """How it ended; None while it runs, or while there is more to take."""
         with self._lock:
             self._look()
-            return self._accumulator.ending if self._settled else None
+            ending = self._accumulator.ending
+            return ending if self._settled or ending != "error" else None  # response.failed may follow an error
 
     @property
     def error(self) -> BaseException | None:
@@ -132,7 +133,7 @@ class _StreamState:
 
     def _look(self) -> None:
         """Applies what has arrived without delivering it, unless an iteration is the one that applies."""
-        if not self._iterated:
+        if not self._iterated or (self._inbox.finished and not self._inbox.arrived):
             self._apply_all()
 
     def _apply_all(self) -> None:

@@ -74,6 +74,17 @@ def test_waiting_leaves_the_events_to_be_iterated(serve, wire, client_of):
     assert list(stream) == []
 
 
+def test_the_ending_is_known_with_the_last_event(serve, wire, client_of, wait_until):
+    server = serve([wire.CHUNKED, wire.chunk(wire.answer("a")), "hold"], [wire.CHUNKED, wire.chunk(wire.created())])
+    client = client_of(server)
+    stream = client.stream("x")
+    assert [stream.ending for _ in stream] == [None, None, "completed"]
+    stream = client.stream("x")
+    next(stream)
+    wait_until(lambda: stream.ending)
+    assert (stream.ending, list(stream)) == ("cut_off", [])
+
+
 def test_iterating_twice_goes_on(serve, wire, client_of):
     server = serve([wire.CHUNKED, wire.chunk(wire.answer("a", "b", "c")), wire.LAST_CHUNK])
     stream = client_of(server).stream("x")
