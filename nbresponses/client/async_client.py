@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from nbresponses.client.api import Api
 from nbresponses.client.base import BaseClient
+from nbresponses.client.lanes import AsyncLaneManager
 from nbresponses.client.secret import hidden
 from nbresponses.client.stream import AsyncResponseStream
 from nbresponses.core.request import NOT_GIVEN, Request
@@ -73,6 +74,10 @@ class AsyncClient(BaseClient):
             run=exchange.run,
             stop=exchange.stop,
         )
+
+    def lanes(self, **fields: Any) -> AsyncLaneManager:
+        """As `Client.lanes`: an async context manager. A plain call."""
+        return AsyncLaneManager(self._api, **fields)
 
     create = _awaited(Api.create)
     retrieve = _awaited(Api.retrieve)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from nbresponses.client.api import Api
 from nbresponses.client.base import BaseClient
 from nbresponses.client.inbox import News
+from nbresponses.client.lanes import LaneManager
 from nbresponses.client.loop import Lease, finalize_apart
 from nbresponses.client.secret import hidden
 from nbresponses.client.stream import ResponseStream
@@ -43,6 +44,7 @@ class Client(BaseClient):
     def _set_up(self) -> None:
         self._lease = Lease()
         self._streams: weakref.WeakSet[ResponseStream] = weakref.WeakSet()
+        self._managers: weakref.WeakSet[LaneManager] = weakref.WeakSet()
         finalize_apart(self, functools.partial(_end, self._lease, self._api))
 
     def stream(
@@ -83,6 +85,16 @@ class Client(BaseClient):
         self._streams.add(stream)
         return stream
 
+    def lanes(self, **fields: Any) -> LaneManager:
+        """Many conversations on one WebSocket: a context manager, `lanes["planner"]` is a lane.
+
+        `fields` are defaults of every request (`model`, `store`, `instructions`, `tools` …) and, by their names, the
+        settings of `LaneHub`: `transport`, `on_uncertain`, `on_name_limit`, time limits. Raises RequestError.
+        """
+        manager = LaneManager(self._api, self._lease, self, **fields)
+        self._managers.add(manager)
+        return manager
+
     create = _waited(Api.create)
     retrieve = _waited(Api.retrieve)
     cancel = _waited(Api.cancel)
@@ -94,6 +106,8 @@ class Client(BaseClient):
         """Stops what is in flight, closes the connections. Using the client again opens new ones."""
         for stream in list(self._streams):
             stream.close()
+        for manager in list(self._managers):
+            manager.close()
         _end(self._lease, self._api)
 
     def __enter__(self) -> Self:

@@ -12,18 +12,17 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from nbresponses.core.decode import decode_kept
-from nbresponses.core.lanes import (
+from nbresponses.core.lane_actions import (
     Accepted,
     Action,
     Close,
     Deliver,
     Ended,
-    LaneTable,
     Notice,
     Open,
     Record,
@@ -42,10 +41,13 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.record import Capture
     from nbresponses.client.inbox import Inbox
-    from nbresponses.core.lanes import LaneRequest
+    from nbresponses.core.lane_actions import LaneRequest
+    from nbresponses.core.lanes import LaneTable
     from nbresponses.core.wire import Event
 
-__all__ = ["LaneDriver", "Link", "Steer", "Ticket"]
+__all__ = ["LaneDriver", "Link", "Steer", "Ticket", "event_of"]
+
+_ENDED_KEPT = 64  # requests that are over, but for which a late event may still come
 
 
 class Link(Protocol):
@@ -67,8 +69,10 @@ class Ticket:
     lane: str | None
     inbox: Inbox
     capture: Capture
-    stop: Callable[[str], None]
+    news: Any
+    """What the reader waits on."""
     sent: dict[str, Any] = field(default_factory=dict)
+    stop: Callable[[str], None] = lambda _ending: None
 
 
 @dataclass(slots=True)
@@ -109,6 +113,7 @@ class LaneDriver:
         ticket: Callable[[str | None], Ticket],
         capture: Capture | None,
         on_started: Callable[[Started, Ticket], None],
+        on_ended: Callable[[Ticket], None],
         buffer_bytes: int,
     ) -> None:
         self.table = table
@@ -117,14 +122,18 @@ class LaneDriver:
         self.notices: list[str] = []
         self.error: BaseException | None = None
         """What last kept the connection from being opened, or ended it."""
-        self.opened = asyncio.Event()
+        self.opened = False
+        """Whether a connection has ever stood."""
         self.changed = asyncio.Event()
+        """Set at the next change; then there is a new one."""
         self._connect = connect
         self._make_ticket = ticket
         self._capture = capture
         self._on_started = on_started
+        self._on_ended = on_ended
         self._buffer_bytes = buffer_bytes
         self._lines: dict[int, _Line] = {}
+        self._ended_tickets: deque[int] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -155,18 +164,13 @@ class LaneDriver:
             raise LaneError("nothing became of the steering message", lane=lane)
         return self.steers[first.steer]
 
-    def tell(self, actions: list[Action]) -> None:
-        """Carry out what another input of the table answered with; a refusal is raised."""
-        self.feed(actions)
+    def busy(self, lanes: set[str | None]) -> bool:
+        """Whether anything runs or waits on these lanes (none named: on any)."""
+        return any(not ticket.inbox.finished for ticket in self.tickets.values() if not lanes or ticket.lane in lanes)
 
-    async def connected(self) -> None:
-        """Wait for the first connection. Raises what kept it from being opened."""
-        self.feed(self.table.wanted(time.monotonic()))
-        while not self.opened.is_set() and self.error is None:
-            await self.changed.wait()
-            self.changed.clear()
-        if self.error is not None and not self.opened.is_set():
-            raise self.error
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+        self._note("notice", text=text)
 
     async def shut(self, reason: str = "") -> None:
         """End all requests and close all sockets; nothing runs here afterwards."""
@@ -183,7 +187,7 @@ class LaneDriver:
 
     def feed(self, actions: list[Action]) -> None:
         for action in actions:
-            _DO[action.__class__](self, action)
+            self._DO[action.__class__](self, action)
 
     def _open(self, action: Open) -> None:
         line = self._lines[action.generation] = _Line()
@@ -229,8 +233,8 @@ class LaneDriver:
         if inbox.waiting_bytes > self._buffer_bytes:
             name = "the default lane" if ticket.lane is None else f"lane {ticket.lane!r}"
             text = (
-                f"{name}: nobody reads it, and {inbox.waiting_bytes} bytes wait (lane_buffer={self._buffer_bytes}); its "
-                "stream ends here. What came is in its capture; read the streams, or raise lane_buffer"
+                f"{name}: nobody reads it, and {inbox.waiting_bytes} bytes wait (lane_buffer={self._buffer_bytes}), so "
+                "its stream ends here. What came is in its capture. Read the streams, or raise lane_buffer"
             )
             error = LaneError(text, lane=ticket.lane)
             self._loop.call_soon(lambda: self.feed(self.table.abandoned(action.ticket, now, error=error)))
@@ -251,7 +255,11 @@ class LaneDriver:
     def _ended(self, action: Ended) -> None:
         ticket = self.tickets[action.ticket]
         ticket.inbox.finish(time.monotonic(), error=action.error, ending=action.ending)
-        self.changed.set()
+        self._ended_tickets.append(action.ticket)
+        if len(self._ended_tickets) > _ENDED_KEPT:
+            self.tickets.pop(self._ended_tickets.popleft(), None)
+        self._on_ended(ticket)
+        self._tell()
 
     def _started(self, action: Started) -> None:
         ticket = self.tickets[action.ticket] = self._make_ticket(action.lane)
@@ -266,7 +274,7 @@ class LaneDriver:
         steer.required_input = action.required_input or steer.required_input
         steer.error = dict(action.error) if action.error else steer.error
         steer.input = action.input if action.input is not None else steer.input
-        self.changed.set()
+        self._tell()
 
     def _notice(self, action: Notice) -> None:
         self.notices.append(action.text)
@@ -281,7 +289,7 @@ class LaneDriver:
         if action.error is not None:
             self.error = action.error
             self._note("error", text=str(action.error))
-        self.changed.set()
+        self._tell()
 
     def _refuse(self, action: Refuse) -> None:
         raise action.error
@@ -292,6 +300,23 @@ class LaneDriver:
     def _note(self, kind: str, *, lane: str | None = None, **facts: Any) -> None:
         if self._capture is not None:
             self._capture.noted(kind, time.monotonic(), transport="websocket", lane=lane, **facts)
+
+    _DO: ClassVar[dict[type, Callable[[LaneDriver, Any], None]]] = {
+        Open: _open,
+        Send: _send,
+        Close: _close,
+        Wake: _wake,
+        Accepted: _accepted,
+        Refuse: _refuse,
+        Started: _started,
+        Deliver: _deliver,
+        Record: _record,
+        Repeated: _repeated,
+        Ended: _ended,
+        Steering: _steering,
+        Notice: _notice,
+        Report: _report,
+    }
 
     # ── sockets ──
 
@@ -306,9 +331,9 @@ class LaneDriver:
             await link.close(*line.closing)
             return
         self.error = None
-        self.opened.set()
-        self.changed.set()
-        self._note("opened", generation=generation, transport=link.transport)
+        self.opened = True
+        self._tell()
+        self._note("opened", generation=generation, over=link.transport)
         writer = self._task(self._write(line, link))
         self.feed(self.table.opened(generation, time.monotonic()))
         try:
@@ -334,14 +359,7 @@ class LaneDriver:
         while True:
             while line.outbox:
                 send = line.outbox.popleft()
-                now = time.monotonic()
-                if self._capture is not None:
-                    self._capture.sent(send.message, now, transport=link.transport, lane=send.lane)
-                ticket = self.tickets.get(send.ticket) if send.ticket is not None else None
-                if ticket is not None:
-                    ticket.sent = send.message
-                    ticket.inbox.sent(now)
-                    ticket.capture.sent(send.message, now, transport=link.transport, lane=send.lane)
+                self._note_sending(send, link.transport)
                 try:
                     await link.send(send.message, send.ticket)
                 except Disconnected:
@@ -349,11 +367,21 @@ class LaneDriver:
             line.news.clear()
             await line.news.wait()
 
+    def _note_sending(self, send: Send, transport: str) -> None:
+        now = time.monotonic()
+        if self._capture is not None:
+            self._capture.sent(send.message, now, transport=transport, lane=send.lane)
+        ticket = self.tickets.get(send.ticket) if send.ticket is not None else None
+        if ticket is not None:
+            ticket.sent = send.message
+            ticket.inbox.sent(now)
+            ticket.capture.sent(send.message, now, transport=transport, lane=send.lane)
+
     def _gone(self, generation: int, line: _Line, *, error: NBResponsesError) -> None:
         self._lines.pop(generation, None)
         unsent = [send.ticket for send in line.outbox]
         lost = error if isinstance(error, Disconnected) else None
-        if not self.opened.is_set() and line.link is None:
+        if not self.opened and line.link is None:
             self.error = error
         self.feed(
             self.table.closed(
@@ -365,19 +393,30 @@ class LaneDriver:
                 unsent=unsent,
             )
         )
-        self.changed.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     def _task(self, work: Any) -> asyncio.Task[Any]:
-        task: asyncio.Task[Any] = self._loop.create_task(_quietly(work))
+        task: asyncio.Task[Any] = self._loop.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-
-async def _quietly(work: Awaitable[None]) -> None:
-    """A socket that fails while it is being closed has failed enough."""
-    with suppress(NBResponsesError):
-        await work
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        """A socket that fails while it is being closed has failed enough; a mistake in here must let nobody wait."""
+        try:
+            await work
+        except NBResponsesError:
+            pass
+        except Exception as error:
+            self.error = error
+            for ticket in self.tickets.values():
+                ticket.inbox.finish(time.monotonic(), error=error)
+            self.feed(self.table.shut("an internal error"))
+            raise
 
 
 def event_of(payload: bytes, lane: str | None = None) -> Event:
@@ -386,21 +425,3 @@ def event_of(payload: bytes, lane: str | None = None) -> Event:
     if lane is not None and event.stream_id is None:
         msgspec.structs.force_setattr(event, "stream_id", lane)
     return event
-
-
-_DO: dict[type, Callable[[LaneDriver, Any], None]] = {
-    Open: LaneDriver._open,
-    Send: LaneDriver._send,
-    Close: LaneDriver._close,
-    Wake: LaneDriver._wake,
-    Accepted: LaneDriver._accepted,
-    Refuse: LaneDriver._refuse,
-    Started: LaneDriver._started,
-    Deliver: LaneDriver._deliver,
-    Record: LaneDriver._record,
-    Repeated: LaneDriver._repeated,
-    Ended: LaneDriver._ended,
-    Steering: LaneDriver._steering,
-    Notice: LaneDriver._notice,
-    Report: LaneDriver._report,
-}
