@@ -18,7 +18,6 @@ from nbresponses_magics.request import body_of
 
 if TYPE_CHECKING:
     from nbresponses.client.stream import ResponseStream
-
     from nbresponses_magics.options import Options
     from nbresponses_magics.session import Session
 
@@ -46,7 +45,11 @@ def run_cell(session: Session, shell: Any, options: Options, cell: str) -> None:
         raise UsageError(str(error)) from None
     except NBResponsesError as error:
         raise _shown(session, error, stream) from error.__cause__
-    _end(session, stream)
+    except KeyboardInterrupt:
+        if stream is not None:
+            stream.close()
+        raise interrupted() from None
+    _end(session, options, stream)
 
 
 def _sent(session: Session, shell: Any, options: Options, cell: str) -> ResponseStream | None:
@@ -101,12 +104,13 @@ def _show(session: Session, shell: Any, options: Options, stream: ResponseStream
     try:
         follow(stream, choose_view(shell, quiet=options.quiet, widget=widget))
     finally:
-        session.remember(stream)
+        if options.replay is None:  # the server may know nothing of a response that is played again
+            session.remember(stream)
 
 
-def _end(session: Session, stream: ResponseStream) -> None:
+def _end(session: Session, options: Options, stream: ResponseStream) -> None:
     """End the cell as its response ended."""
-    if stream.ending == "interrupted":
+    if stream.ending == "interrupted" and options.replay is None:  # stopped by something else than the main thread
         raise interrupted()
     try:
         stream.get_final_response()

@@ -36,6 +36,8 @@ class ResponsesMagics(Magics):
     def responses(self, line: str, cell: str | None = None) -> None:
         if cell is not None:
             run_cell(self.session, self.shell, parse(line), cell)
+        elif line.strip() in {"-h", "--help"}:
+            self._command(["help"])
         elif line.lstrip().startswith("-"):
             options = parse(line)
             if options.replay is None:
@@ -54,7 +56,6 @@ class ResponsesMagics(Magics):
 
     def known(self) -> Known:
         """What completion may offer from this session."""
-        namespace = self.shell.user_ns
-        hidden = self.shell.user_ns_hidden
-        names = [name for name in namespace if not name.startswith("_") and name not in hidden]
+        shell: Any = self.shell
+        names = [name for name in shell.user_ns if not name.startswith("_") and name not in shell.user_ns_hidden]
         return Known(tuple(COMMANDS), self.session.model_names(), names)

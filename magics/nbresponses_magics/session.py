@@ -17,9 +17,8 @@ from nbresponses_magics.settings import DEFAULTS, environment, read_project
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nbresponses.client.stream import ResponseStream
-
     from nbresponses import Client, DemoServer
+    from nbresponses.client.stream import ResponseStream
     from nbresponses_magics.options import Options
     from nbresponses_magics.settings import Responses
 

@@ -1,0 +1,77 @@
+"""What a live view is, how a stream is followed in one, and which view a host gets.
+
+A view draws; it never decides how a stream ends and never reads from the network. It runs on the caller's thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbresponses.client.stream import ResponseStream
+    from nbresponses.core.accumulator import Change
+
+__all__ = ["INTERVAL", "LiveView", "choose_view", "follow"]
+
+INTERVAL = 0.05
+"""Seconds between two batches of changes: twenty a second look smooth, more cost the front end for nothing."""
+
+
+class LiveView(Protocol):
+    """Shows one stream while it runs. `start` comes first, `settle` last and once, whatever happened in between."""
+
+    def start(self, stream: ResponseStream) -> None:
+        """The stream that will be shown. Nothing may have arrived yet."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What changed since the last call; never empty."""
+
+    def tick(self) -> None:
+        """Nothing changed; a clock may go on."""
+
+    def settle(self) -> None:
+        """The stream has ended: show its last state, for good."""
+
+
+def follow(stream: ResponseStream, view: LiveView, *, interval: float = INTERVAL) -> None:
+    """Show a stream to its end. An interrupt closes it at once; what came is kept and settled.
+
+    Raises:
+        NBResponsesError: nothing came at all, because the request failed before its first event.
+        KeyboardInterrupt: it was stopped here.
+    """
+    view.start(stream)
+    try:
+        for changes in stream.batches(interval):
+            if changes:
+                view.apply(changes)
+            else:
+                view.tick()
+    except KeyboardInterrupt:
+        stream.close()
+        raise
+    finally:
+        view.settle()
+
+
+def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> LiveView:  # noqa: ARG001  # for a widget
+    """The view for this host, by what the host can: display updates in a kernel, plain text anywhere else.
+
+    Args:
+        shell: the IPython shell, or None outside IPython.
+        quiet: show nothing but what a reader must not miss.
+        widget: a widget may be used where the front end can show one.
+    """
+    if quiet:
+        from nbresponses.display.plain import QuietView
+
+        return QuietView()
+    if getattr(shell, "kernel", None) is not None:
+        from nbresponses.display.updating import UpdatingView
+
+        return UpdatingView()
+    from nbresponses.display.plain import PlainView
+
+    return PlainView()
