@@ -75,7 +75,7 @@ def _fill(final: dict[str, Any], own: dict[str, Any]) -> None:
         mine, theirs = own.get(name), final.get(name)
         if mine and not theirs:
             final[name] = mine
-        elif isinstance(mine, list) and isinstance(theirs, list):
-            for entry, other in zip(theirs, mine, strict=False):
+        elif isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):  # else they don't match
+            for entry, other in zip(theirs, mine, strict=True):
                 if isinstance(entry, dict) and isinstance(other, dict) and entry.get("type") == other.get("type"):
                     _fill(entry, other)
