@@ -202,12 +202,18 @@ def _merge_entry(data: dict[str, Any], field: str, part: Part, full: set[str]) -
     entry = entries[index] if 0 <= index < len(entries) else None
     streamed = part.entry()
     if field in full:
-        if isinstance(entry, dict) and entry.get("type") == streamed["type"]:
+        if isinstance(entry, dict) and entry.get("type") == streamed["type"] and len(entries) == _entries(part, field):
             entry.update({name: value for name, value in streamed.items() if value and not entry.get(name)})
     elif isinstance(entry, dict):
         entry.update(streamed)
     else:
         entries.append(streamed)  # no holes: some servers count parts across items
+
+
+def _entries(part: Part, field: str) -> int:
+    """How many entries of this field were streamed."""
+    parts = part.item.parts if part.item is not None else {}
+    return sum((kind in _CONTENT) == (field == "content") for kind, _ in parts)
 
 
 def _merge_field(field: str) -> Callable[[dict[str, Any], Part, set[str]], None]:
