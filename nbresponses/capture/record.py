@@ -18,7 +18,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
 from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
-from nbresponses.capture.masking import masked
+from nbresponses.capture.masking import echoes, masked, without_echoes
 from nbresponses.capture.messages import Channel, Columns, Message, dump_json
 from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
@@ -58,7 +58,7 @@ class Capture:
     __slots__ = (
         *("started", "origin", "source", "truncated"),
         *("_channels", "_codes", "_count", "_numbers", "_payloads", "_times"),
-        *("_tee", "_teed", "_tee_lock"),
+        *("_tee", "_teed", "_tee_lock", "_secrets"),
     )
 
     def __init__(self, started: datetime, origin: float = 0.0, source: str = "") -> None:
@@ -78,6 +78,7 @@ class Capture:
         self._tee: CaptureWriter | None = None
         self._teed = 0
         self._tee_lock = RLock()
+        self._secrets: frozenset[bytes] = frozenset()  # only to be recognised where a server repeats them; never kept
 
     # ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -85,17 +86,22 @@ class Capture:
         """Events that came in one piece, at one time. Their payloads are kept, not copied."""
         payloads = [event.payload for event in events]
         plain = Channel("in", "event", transport, lane, None)
+        if self._secrets:
+            payloads = [without_echoes(payload, self._secrets) for payload in payloads]
         if all(map(_begins_with_type, payloads)):
             codes = [self._number(plain)] * len(payloads)
         else:
-            rows = [_row(event, plain) for event in events]
+            rows = [_row(event, payload, plain) for event, payload in zip(events, payloads, strict=True)]
             payloads = [payload for payload, _ in rows]
             codes = [self._number(channel) for _, channel in rows]
         self._add(payloads, [at - self.origin] * len(payloads), codes)
 
     def sent(self, message: Mapping[str, Any], at: float, *, transport: str = "http", lane: str | None = None) -> None:
         """A request body or message. Fields that hold secrets are masked; headers and keys have no way in here."""
-        self._add_one(dump_json(masked(message)), at, Channel("out", "request", transport, lane, None))
+        found: set[str] = set()
+        body = masked(message, found)
+        self._secrets |= echoes(found)
+        self._add_one(dump_json(body), at, Channel("out", "request", transport, lane, None))
 
     def remainder(self, data: bytes, at: float, *, transport: str = "sse", lane: str | None = None) -> None:
         """The bytes of a last block that was cut in mid-JSON: kept, and no event."""
@@ -286,9 +292,8 @@ class Capture:
         return responses_frame(self.columns(), source=self.source)
 
 
-def _row(event: Event, plain: Channel) -> tuple[bytes, Channel]:
+def _row(event: Event, payload: bytes, plain: Channel) -> tuple[bytes, Channel]:
     """Payload and channel of an event whose payload doesn't begin with its type."""
-    payload = event.payload
     if isinstance(event, InvalidEvent):
         if payload:
             return payload, plain

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import UTC, datetime
 
 import pytest
 
 from nbresponses.capture.masking import masked
 from nbresponses.capture.record import Capture
+from nbresponses.core.decode import decode_event
 
 SECRET = "s3cr3t-value"
 
@@ -79,3 +81,17 @@ def test_bodies_that_strict_json_refuses_are_kept() -> None:
         0.0,
     )
     assert json.loads(capture[0].text) == {"input": "\ud83d", "n": 10**30, "at": "{1}"}
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_secrets_that_a_server_repeats_are_masked_there_too(plain: bool) -> None:
+    secret = 'pass"phrase-ü'
+    capture = Capture(datetime(2026, 1, 31, tzinfo=UTC))
+    tool = {"type": "mcp", "headers": {"X-Key": secret, "X-Env": "prod"}}
+    capture.sent({"tools": [tool]}, 0.0)
+    echo = {"type": "response.created", "response": {"id": "r", "tools": [tool], "instructions": "prod"}}
+    said = {"type": "response.output_text.delta", "delta": "what comes from the model stays"}
+    capture.received([decode_event(json.dumps(each, ensure_ascii=plain)) for each in (echo, said)], 1.0)
+    tool["headers"]["X-Key"] = "***"
+    assert [message.facts() for message in capture][1:] == [echo, said]
+    assert b"phrase" not in pickle.dumps(capture)
