@@ -18,6 +18,7 @@ from nbresponses.client.inbox import Inbox
 from nbresponses.client.outcome import final, response_of
 from nbresponses.client.patience import Watch, pause_before_retry, persist
 from nbresponses.client.pool import Pools
+from nbresponses.client.resume import Resume
 from nbresponses.core.request import NOT_GIVEN, Request, encode_body
 from nbresponses.core.wire import WireObject, open_json
 from nbresponses.errors import ProtocolError, RequestError
@@ -61,9 +62,15 @@ class Api:
     ) -> Exchange:
         """A checked request, ready to run. RequestError if it cannot be sent."""
         secret = self._secret(extra_headers)
-        resume = partial(self._resume_call, query=dict(extra_query or {}))
+        query = dict(extra_query or {})
+        resume = Resume(
+            stream=partial(self._stream_call, query=query),
+            plain=lambda id_: self._call("GET", _path(id_), query=query),
+            max_retries=self.settings.max_retries,
+            response_id=request.response_id,
+        )
         if request.response_id is not None:
-            call = resume(request.response_id, request.starting_after)
+            call = self._stream_call(request.response_id, request.starting_after, query=query)
         else:
             body = {**request.body, "stream": True}
             call = self._call("POST", "/responses", body=body, query=extra_query, accept="text/event-stream")
@@ -77,14 +84,13 @@ class Api:
             max_retries=self.settings.max_retries,
             max_event_bytes=self.settings.max_event_bytes,
             resume=resume if survives else None,
-            response_id=request.response_id,
             cursor=request.starting_after,
             secret=secret,
         )
 
-    def _resume_call(self, response_id: str, after: int | None, *, query: Mapping[str, Any]) -> HttpCall:
+    def _stream_call(self, response_id: str, after: int | None, *, query: Mapping[str, Any]) -> HttpCall:
         wanted = {**query, "stream": "true"} | ({} if after is None else {"starting_after": str(after)})
-        return self._call("GET", f"/responses/{quote(response_id, safe='')}", query=wanted, accept="text/event-stream")
+        return self._call("GET", _path(response_id), query=wanted, accept="text/event-stream")
 
     # ── calls that are answered at once ──
 

@@ -22,13 +22,14 @@ from nbresponses.client.patience import Limit, Stopped, Watch, pause_before_retr
 from nbresponses.client.secret import Secret
 from nbresponses.core.decode import EventDecoder, decode_event
 from nbresponses.core.wire import InvalidEvent, open_json
-from nbresponses.errors import Disconnected, NBResponsesError, ProtocolError, TimedOut, TransportError
+from nbresponses.errors import Disconnected, NBResponsesError, ProtocolError, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nbresponses.capture.record import Capture
     from nbresponses.client.inbox import Inbox
+    from nbresponses.client.resume import Resume
     from nbresponses.core.wire import Event
     from nbresponses.transports.http import HttpCall, Reply, Transport
     from nbresponses.transports.timeouts import Timeouts
@@ -54,8 +55,7 @@ class Exchange:
         timeouts: Timeouts,
         max_retries: int = 0,
         max_event_bytes: int = 64 * 1024 * 1024,
-        resume: Callable[[str, int], HttpCall] | None = None,
-        response_id: str | None = None,
+        resume: Resume | None = None,
         cursor: int | None = None,
         secret: Secret | None = None,
     ) -> None:
@@ -75,12 +75,10 @@ class Exchange:
         self._watch = Watch(timeouts, call.url)
         self._stop_ending = "interrupted"
         self._reply: Reply | None = None
-        self._response_id = response_id
         self._latest: Event | None = None
         self._sent_at = 0.0
         self._piece_at: float | None = None  # when the latest bytes of this answer came
         self._error_at: float | None = None  # when an error event came
-        self._resumes = 0  # since the last event
 
     def stop(self, ending: str = "interrupted") -> None:
         self._stop_ending = ending
@@ -138,20 +136,13 @@ class Exchange:
             if pause is not None:
                 self._note("retry", f"retry {attempt} in {pause:.1f} s: {failure}", attempt=attempt, pause=pause)
             return pause
-        after = self.inbox.last_sequence_number
-        if self._resume is None or self._response_id is None or after is None:
+        last = self.inbox.last_sequence_number
+        following = self._resume.after(failure, last) if self._resume is not None else None
+        if following is None or last is None:
             return None
-        self._resumes += 1
-        transient = failure if isinstance(failure, TransportError) else None
-        if isinstance(transient, TimedOut) and transient.phase == "idle":
-            transient = Disconnected(str(failure))
-        if transient is None:
-            return None
-        pause = pause_before_retry(transient, self._resumes, max_retries=self._max_retries)
-        if pause is not None:
-            self._call = self._resume(self._response_id, after)
-            self._cursor = after
-            self._note("resumed", f"resumed at event {after + 1}: {failure}", starting_after=after, pause=pause)
+        pause, self._call = following
+        self._cursor = last
+        self._note("resumed", f"resumed at event {last + 1}: {failure}", starting_after=last, pause=pause)
         return pause
 
     async def _reach_end(self) -> None:
@@ -234,6 +225,8 @@ class Exchange:
         status = fields.get("status")
         if fields.get("object") == "response" or "output" in fields:
             type_ = _TYPE_OF_STATUS.get(str(status), "response.in_progress")
+            if self.inbox.began and type_ not in _TERMINAL:
+                raise Disconnected(f"the response is {status}, and there is no stream of it", url=self._call.url)
             body = b'{"type":"%s","response":%s}' % (type_.encode(), body.lstrip(b"\xef\xbb\xbf"))
         elif not fields.get("error"):
             raise ProtocolError(f"{self._call.url} answered with JSON that is neither a response nor an error")
@@ -293,10 +286,10 @@ class Exchange:
     def _remember(self, events: list[Event]) -> None:
         if not events:
             return
-        self._resumes = 0
         self._latest = events[-1]
-        if self._resume is not None and self._response_id is None:
-            self._response_id = _response_id_in(events)
+        if self._resume is not None:
+            self._resume.progress()
+            self._resume.response_id = self._resume.response_id or _response_id_in(events)
         last = next((event.sequence_number for event in reversed(events) if event.sequence_number is not None), None)
         if last is not None:
             self.inbox.last_sequence_number = last
