@@ -16,7 +16,7 @@ TESTS ?= tests
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed-demo
-	$(BIN)/python -m nbresponses_magics.demo
+	$(BIN)/python notebooks/run.py
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -q -m "not slow" $(TESTS)

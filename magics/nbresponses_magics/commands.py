@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -31,7 +32,8 @@ Draw that.
 
 def say(text: str) -> None:
     """What a magic has to say goes to the cell's standard output, at once."""
-    print(text, flush=True)  # noqa: T201
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def run_command(session: Session, words: list[str]) -> str:
