@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 CASES = Path(__file__).parent / "data" / "cases"
+FACTS = pytest.StashKey[list[str]]()
 
 
 def streams_folder() -> Path:
@@ -48,6 +50,12 @@ def missing_streams() -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture
+def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a line that is printed at the end of the run, whatever the verbosity."""
+    return request.config.stash[FACTS].append
+
+
 @pytest.fixture(scope="session")
 def stream_files() -> tuple[Path, ...]:
     """All captured streams."""
@@ -66,6 +74,7 @@ def stream_file(request: pytest.FixtureRequest) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[FACTS] = []
     settings.register_profile("nbresponses", deadline=None)  # a busy machine is not a failure
     settings.load_profile("nbresponses")
     config.addinivalue_line("markers", "cases(*areas): run once for each case of these areas, given as `case`")
@@ -80,3 +89,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen = [case for case in load_cases() if case["area"] in marker.args]
         assert chosen, f"no cases of the areas {marker.args} in {CASES}"
         metafunc.parametrize("case", chosen, ids=[case["id"] for case in chosen])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.stash[FACTS]:
+        terminalreporter.section("measured on the captured streams")
+        for line in config.stash[FACTS]:
+            terminalreporter.line(line)
