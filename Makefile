@@ -3,6 +3,7 @@
 # make test-full   soaks, other people's servers, every Python that is there
 # make check       format, lint, types
 # make bench       measurements, side by side in one run
+# make js          builds the live view's ES module anew (with npm)
 
 PYTHONS ?= python3.13 python3.12 python3.11
 PYTHON ?= $(shell for p in python3 $(PYTHONS); do \
@@ -12,16 +13,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TESTS ?= tests
 
-.PHONY: demo test test-full check format bench clean
+.PHONY: demo test test-full check format bench js chromium clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python notebooks/run.py
 
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test chromium
 	$(BIN)/python -m pytest -q -m "not slow" $(TESTS)
 
-test-full: $(VENV)/installed-test
+test-full: $(VENV)/installed-test chromium
 	$(BIN)/python -m pytest -q $(TESTS)
 	@for p in $(PYTHONS); do \
 	    $$p -c '' 2>/dev/null || { echo "$$p: not here, not tested"; continue; }; \
@@ -40,8 +41,18 @@ format: $(VENV)/installed-check
 bench: $(VENV)/installed-test
 	$(BIN)/python -m benchmarks.decode
 
+js:
+	cd js && npm ci --silent && npm run --silent build
+
+# Debian's browser, for the browser tests; they are skipped where there is none (and fail under CI).
+chromium:
+	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { \
+	    test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core >/dev/null; \
+	} || echo "no Chromium, and it cannot be installed here: the browser tests will be skipped"
+
 clean:
-	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output js/node_modules
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with: make PYTHON=/path/to/python3" >&2; exit 1; }

@@ -1,0 +1,178 @@
+"""The live view: one widget per cell that is told what changes, and is replaced by the settled bundle at the end.
+
+Rules
+1. Messages are numbered: a page that misses one asks for a snapshot. Each is one batch of changes.
+2. The page's state is a trait that is made when somebody asks for it (a page that is reloaded, a second window), so it
+   is always up to date and costs nothing on the wire.
+3. `settle` puts the settled bundle in the widget's place. The widget is closed when a page says that it saw the end, so
+   nothing of it is saved; a page that was reloaded meanwhile, and which no display update reaches, keeps it.
+4. What a page asks for may arrive on another thread (a subshell's): it only stops the stream or sends under the lock.
+
+Stopping: the button's message reaches a busy kernel where it has subshells; where not, the page interrupts the kernel
+through the Jupyter Server.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from nbresponses.display.bundles import settled, status_line
+from nbresponses.display.live_state import LiveState
+from nbresponses.display.updating import publish
+from nbresponses.render import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nbresponses.client.stream import ResponseStream
+    from nbresponses.core.accumulator import Change
+
+__all__ = ["LiveView", "LiveWidget"]
+
+_STATIC = Path(__file__).parent / "static"
+_KERNEL_FILE = re.compile(r"kernel-(.+)\.json$")
+
+
+class LiveWidget(anywidget.AnyWidget):
+    """The widget of one live view. `snapshot` is made anew whenever the whole state is asked for."""
+
+    _esm = _STATIC / "live.js"
+    _css = _STATIC / "live.css"
+    kernel_id = traitlets.Unicode("").tag(sync=True)
+    allow_remote_images = traitlets.Bool(False).tag(sync=True)
+    snapshot = traitlets.Dict({}).tag(sync=True)
+
+    def __init__(self, take_snapshot: Callable[[], dict[str, Any]], **traits: Any) -> None:
+        self._take_snapshot = take_snapshot
+        super().__init__(**traits)
+        # From ipykernel 7.4 on a message to a comm goes to the shell that published on it last, which a running cell
+        # keeps busy; None lets the front end's subshell have it.
+        if hasattr(self.comm, "_reply_subshell_for"):
+            self.comm._reply_subshell_for = None  # noqa: SLF001  there is no public way yet
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        if key is None:
+            state["snapshot"] = self._take_snapshot()
+        return state
+
+
+class LiveView:
+    """Shows one stream in one widget. All methods are the view protocol's; they run on the caller's thread."""
+
+    interval = 0.07
+    """Seconds between two messages: about fourteen a second, which read as smooth, and keep an answer cheap."""
+
+    def __init__(self, *, allow_remote_images: bool = False) -> None:
+        self._allow_remote_images = allow_remote_images
+        self._display_id = f"nbresponses-{secrets.token_hex(8)}"
+        self._state = LiveState()
+        self._lock = threading.RLock()
+        self._number = 0
+        self._told: dict[str, Any] = {}
+        self._ended = False
+        self._stream: ResponseStream | None = None
+        self._widget: LiveWidget | None = None
+
+    def start(self, stream: ResponseStream) -> None:
+        self._stream = stream
+        widget = LiveWidget(self._snapshot, kernel_id=_kernel_id(), allow_remote_images=self._allow_remote_images)
+        widget.on_msg(self._asked)
+        self._widget = widget
+        data = widget._repr_mimebundle_() or ({}, {})
+        publish(({**data[0], "text/plain": "A streaming answer."}, {}), display_id=self._display_id, update=False)
+        self._send()
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        with self._lock:
+            self._state.apply(changes, time.monotonic())
+            self._send()
+
+    def tick(self) -> None:
+        """The page has a clock of its own."""
+
+    def settle(self) -> None:
+        if self._stream is None or self._widget is None:
+            return
+        publish(settled(self._stream), display_id=self._display_id, update=True)
+        with self._lock:
+            self._ended = True
+            self._state.look = True
+            self._send(last=True)
+
+    # ── what the page is told ──
+
+    def _send(self, *, last: bool = False) -> None:
+        with self._lock:
+            told = self._look() if self._state.look else {}
+            ops, buffers = self._state.take()
+            if told:
+                ops.append(["state", told])
+            if ops or last:
+                self._number += 1
+                self._deliver({"n": self._number, "ops": ops} | ({"last": True} if last else {}), buffers)
+
+    def _deliver(self, message: dict[str, Any], buffers: list[bytes]) -> None:
+        if self._widget is not None and self._widget.comm is not None:
+            self._widget.send(message, buffers=buffers)
+
+    def _look(self) -> dict[str, Any]:
+        """Compare the response with what was sent; return what changed in the status line."""
+        stream, now = self._stream, time.monotonic()
+        if stream is None:
+            return {}
+        response = stream.response
+        found = blocks(response, seconds=self._state.seconds, previews=self._state.previews)
+        self._state.compare(found, now)
+        line = status_line(response, stream, now)
+        rest = replace(line, model="", state="", elapsed=None).facts()
+        facts = {"model": line.model, "state": line.state, "rest": rest, "ended": self._ended}
+        told = {name: value for name, value in facts.items() if self._told.get(name) != value}
+        self._told |= told
+        return told | {"elapsed": line.elapsed} if told else {}
+
+    def _snapshot(self) -> dict[str, Any]:
+        """All that is known, with its buffers in place: for a page that comes anew."""
+        with self._lock:
+            items, buffers = self._state.snapshot(time.monotonic())
+            elapsed = self._stream.timing.elapsed(time.monotonic()) if self._stream is not None else None
+            return {"n": self._number, "state": self._told | {"elapsed": elapsed}, "items": items, "buffers": buffers}
+
+    # ── what the page asks for ──
+
+    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        asked = content.get("op") if isinstance(content, dict) else None
+        if asked == "stop" and self._stream is not None:
+            self._deliver({"ack": "stop"}, [])
+            self._stream.close()
+        elif asked == "snapshot":
+            with self._lock:
+                snapshot = self._snapshot()
+                self._deliver({"snapshot": snapshot}, snapshot.pop("buffers"))
+        elif asked == "seen" and self._ended:
+            self._close()
+
+    def _close(self) -> None:
+        widget, self._widget = self._widget, None
+        if widget is not None:
+            widget.close()
+
+
+def _kernel_id() -> str:
+    """The id under which a Jupyter Server knows this kernel, "" where it cannot be told."""
+    with suppress(Exception):  # not in a kernel, or one without a connection file
+        from ipykernel.connect import get_connection_file
+
+        found = _KERNEL_FILE.search(get_connection_file())
+        return found[1] if found else ""
+    return ""
