@@ -170,12 +170,12 @@ class Api:
         reply = await watch.within(transport.send(call, connect=watch.timeouts.connect), first)
 
         async def piece() -> bytes:
-            return await watch.within(reply.piece(), watch.limit("idle", time.monotonic()))
+            return secret.scrub_bytes(await watch.within(reply.piece(), watch.limit("idle", time.monotonic())))
 
         try:
             if not 200 <= reply.status < 300:
                 raise await rejection(reply, piece, url=call.url, scrub=secret.scrub)
-            start = await watch.within(reply.piece(), first)
+            start = secret.scrub_bytes(await watch.within(reply.piece(), first))
             body = secret.scrub_bytes(await read_body(start, self.settings.max_event_bytes, piece))
         finally:
             await reply.aclose()

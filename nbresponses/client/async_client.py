@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from nbresponses.client.api import Api
 from nbresponses.client.base import BaseClient
 from nbresponses.client.lanes import AsyncLaneManager
-from nbresponses.client.secret import hidden
+from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import AsyncResponseStream
 from nbresponses.core.request import NOT_GIVEN, Request
 
@@ -32,6 +32,7 @@ def _awaited(
 
     @functools.wraps(coroutine)
     def method(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        hide_headers(kwargs)
         return coroutine(self._api, *args, **kwargs)
 
     return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", method)

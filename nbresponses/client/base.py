@@ -65,4 +65,5 @@ class BaseClient:
         return self._api.settings.base_url
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.base_url}>"
+        # A traceback out of the constructor shows a client that has nothing yet.
+        return f"<{type(self).__name__} {self.base_url if hasattr(self, '_api') else 'without settings'}>"

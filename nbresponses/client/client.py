@@ -11,7 +11,7 @@ from nbresponses.client.base import BaseClient
 from nbresponses.client.inbox import News
 from nbresponses.client.lanes import LaneManager
 from nbresponses.client.loop import Lease, finalize_apart
-from nbresponses.client.secret import hidden
+from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import ResponseStream
 from nbresponses.core.request import NOT_GIVEN, Request
 
@@ -33,6 +33,7 @@ def _waited(coroutine: Callable[Concatenate[Api, P], Coroutine[Any, Any, T]]) ->
 
     @functools.wraps(coroutine)
     def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> T:
+        hide_headers(kwargs)
         return self._lease.call(functools.partial(coroutine, self._api, *args, **kwargs))
 
     return cast("Callable[Concatenate[Client, P], T]", method)

@@ -189,8 +189,7 @@ class Exchange:
             raise
         self._piece_at = time.monotonic()
         self.inbox.byte(self._piece_at)
-        self._look_for_secrets(piece)
-        return piece
+        return self._without_secrets(piece)
 
     async def _read_stream(self, reply: Reply, piece: bytes) -> None:
         decoder = EventDecoder(self._max_event_bytes)
@@ -260,17 +259,21 @@ class Exchange:
         self.inbox.put(events, at)
         return ended
 
-    def _look_for_secrets(self, piece: bytes) -> None:
-        """A server that repeats the key would carry it into captures and outputs. It may stand across two pieces."""
-        if self._secrets and not self._repeats_secret:
+    def _without_secrets(self, piece: bytes) -> bytes:
+        """A server that repeats the key would carry it into captures and outputs.
+
+        Where the key stands across two pieces, the event that has it whole is cleaned (`_cleaned`).
+        """
+        if not self._secrets:
+            return piece
+        if not self._repeats_secret:
             seen = self._tail + piece
             self._repeats_secret = any(secret in seen for secret in self._secrets)
             self._tail = seen[-max(map(len, self._secrets)) :]
+        return self._secret.scrub_bytes(piece) if self._repeats_secret else piece
 
     def _cleaned(self, event: Event) -> Event:
-        payload = event.payload
-        for secret in self._secrets:
-            payload = payload.replace(secret, b"***")
+        payload = self._secret.scrub_bytes(event.payload)
         return event if payload == event.payload else decode_event(payload)
 
     def _after_cursor(self, events: list[Event], cursor: int) -> list[Event]:

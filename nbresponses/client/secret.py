@@ -14,7 +14,7 @@ from nbresponses.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Hidden", "Secret", "hidden"]
+__all__ = ["Hidden", "Secret", "hidden", "hide_headers"]
 
 T = TypeVar("T")
 
@@ -41,6 +41,12 @@ class Hidden(Generic[T]):
 
     def __reduce__(self) -> Any:
         raise TypeError("a secret is not pickled: make the client anew where it is needed")
+
+
+def hide_headers(options: dict[str, Any]) -> None:
+    """Hides the headers among the options of a call, before anything is raised."""
+    if "extra_headers" in options:
+        options["extra_headers"] = hidden(options["extra_headers"])
 
 
 def hidden(value: T | Hidden[T]) -> Hidden[T]:

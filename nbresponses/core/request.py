@@ -90,15 +90,16 @@ class Request:
         extra_body: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> None:
+        self._body: Mapping[str, Any] = MappingProxyType({})
+        self.response_id = response_id
+        self.starting_after = starting_after
         fields = {name: value for name, value in {**fields, "input": input}.items() if value is not NOT_GIVEN}
         if response_id is not None:
             _check_resume(response_id, starting_after, {**fields, **(extra_body or {})})
         elif starting_after is not None:
             raise RequestError("starting_after", "needs response_id: which response is to be taken up?")
-        self.response_id = response_id
-        self.starting_after = starting_after
-        body = {} if response_id is not None else checked_body(fields, extra=extra_body)
-        self._body: Mapping[str, Any] = MappingProxyType(body)
+        else:
+            self._body = MappingProxyType(checked_body(fields, extra=extra_body))
 
     @property
     def body(self) -> dict[str, Any]:

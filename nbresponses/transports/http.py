@@ -102,10 +102,10 @@ class HttpTransport:
             response = await self._guarded(self._sent(request), url, connect=connect, answered=False)
             if response.status_code not in _REDIRECTS or "location" not in response.headers:
                 return HttpReply(response, self._guarded)
-            target = urljoin(url, response.headers["location"])
             await HttpReply(response, self._guarded).aclose()
-            if origin_of(target) != origin_of(url):
-                raise _redirect_refused(response.status_code, url, target)
+            target, origin = _target_of(response, url)
+            if target is None:
+                raise _redirect_refused(response.status_code, url, origin)
             if response.status_code == 303:
                 method, content = "GET", None
             url = target
@@ -195,10 +195,16 @@ def plain_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _redirect_refused(status: int, url: str, target: str) -> Rejected:
+def _target_of(response: httpx.Response, url: str) -> tuple[str | None, str]:
+    """Where a redirect leads, None if to another origin; and that origin, which is all of it that may be shown."""
+    target = urljoin(url, response.headers["location"])
     scheme, host, port = origin_of(target)
     shown = f"{scheme}://{host}" + (f":{port}" if port else "")
-    message = f"a redirect to {shown} was not followed: it is another origin than that of {plain_url(url)}"
+    return (target if origin_of(url) == (scheme, host, port) else None), shown
+
+
+def _redirect_refused(status: int, url: str, origin: str) -> Rejected:
+    message = f"a redirect to {origin} was not followed: it is another origin than that of {plain_url(url)}"
     return Rejected(
         status, error={"type": "redirect", "code": "redirect_refused", "message": message}, url=plain_url(url)
     )
