@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 
-from nbresponses.demo.ask import Ask, items_of, parse_body
+from nbresponses.demo.ask import Ask, Context, items_of, parse_body
 from nbresponses.demo.faults import Fault
 from nbresponses.demo.messages import compaction_item
 from nbresponses.demo.scenarios import SCENARIOS
@@ -140,7 +140,7 @@ class _Api:
 
     async def input_items(self, request: Request, _body: Json, _fault: Fault) -> Answer:
         turn = self._service.turn(request.path_params["response_id"])
-        items = [*turn.earlier, *turn.input]
+        items = [*turn.ask.context.items]
         query = request.query_params
         if query.get("order", "desc") != "asc":
             items.reverse()
@@ -170,12 +170,12 @@ class _Api:
 def compacted(service: Service, body: Json) -> Json:
     """The answer of the compact endpoint: a window to go on from, which is no response and has no response id."""
     ids = service.ids()
-    earlier = service.previous(body).context if body.get("previous_response_id") else ()
-    ask = Ask({"model": "demo-text", **body}, earlier, items_of(body.get("input"), ids))
-    if not ask.context:
+    earlier = service.previous(body).context if body.get("previous_response_id") else Context()
+    ask = Ask.of({"model": "demo-text", **body}, earlier, items_of(body.get("input"), ids))
+    if not ask.context.items:
         message = "One of 'input' or 'previous_response_id' must be provided."
         raise ApiError(400, message, code="missing_required_parameter", param="input")
-    said = [item for item in ask.context if item.get("role") == "user"]
+    said = [item for item in ask.context.items if item.get("role") == "user"]
     summary = compaction_item(ask, ids.new("cmp"))
     return {
         "id": ids.new("compaction"),

@@ -22,14 +22,28 @@ _TRANSPORT_ONLY = ("stream_id", "generate")  # WebSocket fields that a POST does
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What was said so far, oldest first. Counted as it grows: a long talk is not read again each turn."""
+
+    items: tuple[Json, ...] = ()
+    prompts: tuple[str, ...] = ()  # what the user said
+    tokens: int = 0
+
+    def plus(self, items: Sequence[Json]) -> Context:
+        said = tuple(" ".join(texts_of(item)) for item in items if item.get("role") == "user")
+        return Context((*self.items, *items), self.prompts + said, self.tokens + count_tokens(items))
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     body: Mapping[str, Any]
-    earlier: tuple[Json, ...]  # the context that `previous_response_id` brings
+    earlier: Context  # what `previous_response_id` brings
     new: tuple[Json, ...]  # the items of this request
+    context: Context  # both, whichever way they came here
 
-    @property
-    def context(self) -> tuple[Json, ...]:
-        return self.earlier + self.new
+    @classmethod
+    def of(cls, body: Mapping[str, Any], earlier: Context, new: tuple[Json, ...]) -> Ask:
+        return cls(body, earlier, new, earlier.plus(new))
 
     @property
     def model(self) -> str:
@@ -37,8 +51,8 @@ class Ask:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """What the user has said so far, oldest first, however the context came here."""
-        return tuple(" ".join(texts_of(item)) for item in self.context if item.get("role") == "user")
+        """What the user has said so far, oldest first."""
+        return self.context.prompts
 
     @property
     def prompt(self) -> str:
@@ -84,11 +98,11 @@ class Ask:
 
     @property
     def input_tokens(self) -> int:
-        return count_tokens(self.context) + 4
+        return self.context.tokens + 4
 
     @property
     def cached_tokens(self) -> int:
-        return count_tokens(self.earlier)
+        return self.earlier.tokens
 
 
 def parse_body(raw: bytes) -> Json:

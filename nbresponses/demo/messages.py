@@ -89,7 +89,7 @@ def play_compaction(stage: Stage, _act: Compact) -> Iterator[Json]:
 
 def compaction_item(ask: Ask, item_id: str) -> Json:
     """What stands for the context so far: opaque to clients, a summary to this server."""
-    kept = {"turns": len(ask.prompts), "items": len(ask.context), "tokens": ask.input_tokens}
+    kept = {"turns": len(ask.prompts), "items": len(ask.context.items), "tokens": ask.input_tokens}
     return {"id": item_id, "type": "compaction", "encrypted_content": seal(kept)}
 
 

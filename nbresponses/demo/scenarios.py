@@ -230,7 +230,7 @@ def _continued(ask: Ask) -> tuple[Act, ...]:
             return (call, Message("Thank you: in this demo the book is yours now."))
     if not ask.outputs:
         return ()
-    names = {item.get("call_id"): item.get("name") for item in ask.context if item.get("name")}
+    names = {item.get("call_id"): item.get("name") for item in ask.context.items if item.get("name")}
     lines = [f"- `{names.get(item.get('call_id')) or 'tool'}` returned: {_result(item)}" for item in ask.outputs]
     return (Message("The demo server read the results of its calls:\n\n" + "\n".join(lines)),)
 

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_DEPTH = 8  # a schema may refer to itself
+# A schema may refer to itself: so deep, and so many values, then there is an end.
+_DEPTH = 24
+_VALUES = 5_000
 _BY_FORMAT = {
     "date": "2030-01-15",
     "date-time": "2030-01-15T12:00:00Z",
@@ -46,10 +48,12 @@ class _Sampler:
     def __init__(self, root: Mapping[str, Any], prompt: str) -> None:
         self._root = root
         self._prompt = prompt
+        self._left = _VALUES
         self._numbers: Iterator[float] = (float(found) for found in re.findall(r"-?\d+(?:\.\d+)?", prompt))
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
-        if not isinstance(schema, Mapping) or depth > _DEPTH:
+        self._left -= 1
+        if not isinstance(schema, Mapping) or depth > _DEPTH or self._left < 0:
             return None
         schema = self._resolved(schema)
         if "const" in schema:
@@ -92,7 +96,6 @@ class _Sampler:
         step = schema.get("multipleOf") or (1 if whole else None)
         low = schema["exclusiveMinimum"] + (step or 0.5) if "exclusiveMinimum" in schema else low
         high = schema["exclusiveMaximum"] - (step or 0.5) if "exclusiveMaximum" in schema else high
-        value = min(max(value, low), high) if low is not None and high is not None else value
         value = max(value, low) if low is not None else value
         value = min(value, high) if high is not None else value
         value = round(value / step) * step if step else value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbresponses.demo.ask import Ask, check_body, check_tool_outputs, items_of
+from nbresponses.demo.ask import Ask, Context, check_body, check_tool_outputs, items_of
 from nbresponses.demo.faults import TERMINAL, Fault
 from nbresponses.demo.script import Script
 from nbresponses.demo.store import Store, Turn
@@ -98,10 +98,10 @@ class Service:
         """
         check_body(body, websocket=websocket)
         ids = self.ids()
-        earlier = (cached or self.previous(body)).context if body.get("previous_response_id") else ()
+        earlier = (cached or self.previous(body)).context if body.get("previous_response_id") else Context()
         new = tuple(item for given in (*steers, body.get("input")) for item in items_of(given, ids))
-        check_tool_outputs(earlier, new)
-        ask = Ask(body, earlier, new)
+        check_tool_outputs(earlier.items, new)
+        ask = Ask.of(body, earlier, new)
         ask.number("demo_delay", 0)  # checked before anything runs
         return Script(ask, ids, now=self.now())
 
@@ -204,4 +204,4 @@ class Service:
 
 
 def turn_of(script: Script) -> Turn:
-    return Turn(script.response, script.ask.new, script.ask.earlier)
+    return Turn(script.response, script.ask)

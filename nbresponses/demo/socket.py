@@ -163,7 +163,8 @@ class Socket:
         return script
 
     async def _send(self, events: list[Json]) -> None:
-        # Responses run at the same time: the lock keeps what they send in the order in which it was made.
+        # Responses run at the same time: the lock keeps what they send in the order in which it was made, and keeps a
+        # message that waits for a slow reader from being sent after the close that another one brought.
         async with self._sending:
             if self._over.is_set():
                 return

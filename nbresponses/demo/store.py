@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nbresponses.demo.ask import Ask, Context
     from nbresponses.demo.wire import Json
 
 _KEPT = 1_000
@@ -17,20 +18,19 @@ _KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A response that can be continued: its object, its own input, and the context before that."""
+    """A response that can be continued: its object, and what it was asked."""
 
     response: Json
-    input: tuple[Json, ...]
-    earlier: tuple[Json, ...]
+    ask: Ask
 
     @property
     def id(self) -> str:
         return str(self.response["id"])
 
     @property
-    def context(self) -> tuple[Json, ...]:
+    def context(self) -> Context:
         """What a response that continues from this one knows."""
-        return (*self.earlier, *self.input, *self.response["output"])
+        return self.ask.context.plus(self.response["output"])
 
 
 class Store:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbresponses.demo.ask import Ask, Context
 from nbresponses.demo.lanes import LaneRules, Limits, Start, Tell
 from nbresponses.demo.store import Turn
 from nbresponses.demo.wire import Ids
@@ -20,7 +21,7 @@ def create(lane=None, **body):
 
 
 def turn(response_id, status="completed", *, store=False):
-    return Turn({"id": response_id, "status": status, "output": [], "store": store}, (), ())
+    return Turn({"id": response_id, "status": status, "output": [], "store": store}, Ask.of({}, Context(), ()))
 
 
 class Table:
@@ -78,10 +79,10 @@ def test_lanes_run_at_the_same_time_up_to_the_limit():
 def test_waiting_requests_start_in_the_order_they_came():
     table = Table(in_flight=1)
     table.send("a", input="1")
-    table.send("a", input="2")
-    table.send("b", input="3")
+    table.send("b", input="2")
+    table.send("a", input="3")
     (second,) = table.finish("a", "resp_1")
-    (third,) = table.finish("a", "resp_2")
+    (third,) = table.finish("b", "resp_2")
     assert (second.request.body["input"], third.request.body["input"]) == ("2", "3")
 
 
@@ -213,6 +214,20 @@ def test_a_fork_that_waits_too_long_loses_its_parent():
     table.send("b", previous_response_id="resp_1")  # waits: two are in flight
     table.finish("a", "resp_2")  # the source lane goes on
     assert table.running["b"].parent is None
+
+
+def test_a_successor_that_is_refused_gives_the_steering_back():
+    table = Table()
+    table.send("a")
+    request = table.running.pop("a").request
+    table.rules.started(request, "resp_1", "after")
+    steer = {"type": "response.steer", "previous_response_id": "resp_1", "input": "Shorter"}
+    (accepted,) = told(table.rules.received(json.dumps(steer)))
+    table.take(table.rules.ended(request, turn("resp_1", store=True)))
+    assert table.running["a"].request.successor
+    (failed,) = told(table.refuse("a"))
+    assert failed["error"]["code"] == "successor_creation_failed"
+    assert failed["steer"] == {"id": accepted["steer"]["id"], "previous_response_id": "resp_1", "input": "Shorter"}
 
 
 @given(st.lists(st.tuples(st.sampled_from(["send", "finish", "fail", "refuse"]), st.integers(0, 5)), max_size=80))

@@ -206,6 +206,7 @@ def test_the_tone_is_a_wav_file(stream):
     pieces = [event["delta"] for event in events if event["type"] == "response.audio.delta"]
     sound = b"".join(base64.b64decode(piece) for piece in pieces)
     assert sound == base64.b64decode("".join(pieces))  # joining first is as good as decoding first
+    assert struct.unpack_from("<I", sound, 4) == (len(sound) - 8,)
     with wave.open(io.BytesIO(sound)) as tone:
         assert (tone.getnchannels(), tone.getsampwidth(), tone.getframerate()) == (1, 2, 16_000)
         assert tone.getnframes() == 9_600
@@ -250,6 +251,8 @@ def test_pictures_are_real_and_get_sharper(stream, asked):
     assert {picture[:2] for picture in pictures} == {(256, 256)}
     detail = [len(set(rows)) for _, _, rows in pictures]  # rows that differ
     assert detail == sorted(set(detail))
+    final = pictures[-1][2]
+    assert any(final[row] != final[row + 1] for row in range(0, 256, 2))  # sharp to the pixel
 
 
 def test_without_an_image_tool_three_partial_images_come(stream):

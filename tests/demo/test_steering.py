@@ -182,11 +182,13 @@ def test_pending_input_waits_on_while_its_parent_is_stored(lane):
 
 
 def test_a_successor_that_cannot_be_made_gives_the_input_back(lane):
-    response_id = lane.begin(metadata={"demo_steer": "fail"})
+    response_id = lane.begin(metadata={"demo_steer": "fail"}, store=True)
     lane.steer(response_id)
     accepted = lane.read("response.steer.accepted")["steer"]["id"]
     assert lane.read("response.incomplete")["response"]["id"] == response_id
     assert lane.failed("successor_creation_failed")["steer"]["id"] == accepted
+    lane.create(model="demo-echo", input="Next", previous_response_id=response_id)
+    assert text_of(lane.read("response.completed")) == "Demo turn 2: Next"  # what was given back is not put in
 
 
 def test_a_response_that_fails_gives_the_input_back(lane):
