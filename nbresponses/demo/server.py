@@ -112,8 +112,8 @@ class DemoServer:
         if self._running is not None:
             return self
         listener = socket.create_server(("127.0.0.1", self._wanted_port))
-        # Inherited by the connections. asyncio sets it only where it knows the protocol number, which is 0 here; without
-        # it each answer waits 40 ms for an acknowledgement.
+        # Inherited by the connections. asyncio sets it only where it knows the protocol number, which is 0 here;
+        # without it each answer waits 40 ms for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         running = _Uvicorn(self._service, listener, self._limits)
         thread = threading.Thread(target=running.run_in_thread, name="nbresponses-demo", daemon=True)
