@@ -200,6 +200,14 @@ def test_a_field_of_the_wrong_type_is_null_and_spoils_nothing(fields: dict, name
     assert column(frame, "sequence_number")[1] == 3
 
 
+def test_an_event_without_a_type_has_the_one_that_the_stream_gave_it() -> None:
+    frame = captured({"delta": "x"}, {"error": {"code": "c"}}, {"type": ""}).events()
+    assert column(frame, "type") == ["message", "error", ""]
+    capture = Capture(STARTED)
+    capture.received(EventDecoder().feed(b'event: response.output_text.delta\ndata: {"delta":"x"}\n\n'), 1.0)
+    assert column(capture.events(), "type") == ["response.output_text.delta"]
+
+
 def test_base64_is_no_text() -> None:
     frame = captured({"type": "response.audio.delta", "delta": "QUJD"}, text("x")).events()
     assert column(frame, "delta") == [None, "x"]

@@ -299,3 +299,16 @@ def test_the_reader_goes_message_by_message(tmp_path) -> None:
     with CaptureReader(path) as reader:
         assert reader.header.source == "test"
         assert list(reader) == list(capture)
+
+
+def test_damage_far_into_a_large_file_is_named_by_its_line(tmp_path) -> None:
+    path = tmp_path / "c.jsonl"
+    capture = Capture(STARTED, 0.0)
+    for _ in range(40):
+        capture.noted("status", 1.0, text="x" * 100_000)
+    capture.save(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:35], b"{}\n", *lines[35:]]))
+    with pytest.raises(CaptureError) as caught:
+        Capture.load(path)
+    assert caught.value.line == 36

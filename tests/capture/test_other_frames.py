@@ -151,6 +151,13 @@ def test_queued_requests_belong_to_responses_in_turn() -> None:
     assert column(frame, "lane") == ["a"] * 3
 
 
+def test_a_request_that_was_sent_later_is_not_the_one_that_was_answered() -> None:
+    capture = Capture(STARTED)
+    receive(capture, 2.0, lifecycle("created"))
+    capture.sent({"model": "m"}, 3.0)
+    assert column(capture.responses(), "to_first_event") == [second(0)]
+
+
 def test_an_ending_that_was_noted_counts_where_the_server_said_nothing() -> None:
     capture = Capture(STARTED)
     receive(capture, 1.0, lifecycle("created"))
@@ -199,7 +206,7 @@ def test_naive_times_are_utc_without_the_zone() -> None:
     assert str(capture.events()["time"].dtype) == "datetime64[us, UTC]"
 
 
-def test_joined_frames_keep_every_category_and_name_their_sources() -> None:
+def test_joined_frames_keep_every_category_and_name_their_sources(tmp_path) -> None:
     captures = [Capture(STARTED, source="one"), Capture(STARTED, source="two"), Capture(STARTED, source="none")]
     receive(captures[0], 1.0, text("x", item_id="i1"))
     receive(captures[1], 1.0, {"type": "brand.new", "item_id": "i2"})
@@ -208,6 +215,9 @@ def test_joined_frames_keep_every_category_and_name_their_sources() -> None:
     assert column(joined, "item_id") == ["i1", "i2"]
     assert column(joined, "source") == ["one", "two"]
     assert [str(joined[name].dtype) for name in ("type", "item_id", "lane", "source")] == ["category"] * 4
+    frames[2].to_parquet(tmp_path / "empty.parquet")
+    again = concat_frames([pd.read_parquet(tmp_path / "empty.parquet"), frames[0]])
+    assert list(map(str, again.dtypes)) == list(map(str, frames[0].dtypes))
     assert list(map(str, concat_frames(frames[2:]).dtypes)) == list(map(str, frames[2].dtypes))
     with pytest.raises(ValueError, match="at least one"):
         concat_frames([])
