@@ -7,7 +7,7 @@ Delimiters:
   $ … $        inline, by pandoc's rule and two conditions more: "the opening $ must have a non-space character
                immediately to its right, while the closing $ must have a non-space character immediately to its left,
                and must not be followed immediately by a digit"; here neither stands against a letter or digit on its
-               outer side, and what begins with a number and goes on in words is money ("$5 (he paid 6$)").
+               outer side, and what begins with a number and goes on in words or other prices is money.
   \\begin{align} … \\end{align} and the other display environments, where they begin a line
   A display inside a line must hold at least one character of mathematics: "\\[sic\\]" and "$$ to $$$" are text.
 
@@ -34,7 +34,7 @@ _LONGEST = 4000  # characters of one formula
 _ENVIRONMENTS = "equation|align|alignat|gather|multline|eqnarray|flalign|split|math|displaymath"
 _BEGIN = re.compile(r"\\begin\{((?:" + _ENVIRONMENTS + r")\*?)\}")
 _TEX = re.compile(r"[\\^_={}+*/<>|]|\d\s*-|-\s*\d")
-_MONEY = re.compile(r"[.,]?\d.*?\s\(?[A-Za-z]{2,}\b", re.DOTALL)
+_MONEY = re.compile(r"[.,]?\d.*?(?:\s\(?[A-Za-z]{2,}\b|\\\$)", re.DOTALL)
 _IN_BRACES = re.compile(r"\{[^{}]*\}")
 _FORBIDDEN = re.compile(
     r"\\(?:href|url|class|cssId|style|data|html[A-Za-z]*|unicode|include[A-Za-z]*|input|require|mmlToken|bbox"
@@ -44,7 +44,7 @@ _FORBIDDEN = re.compile(
 _FAR = re.compile(r"\d{3,}(?:\.\d*)?\s*(?:em|ex|pt|px|mu|cm|mm|in|pc)\b")
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
-_LINE_BREAK_AND_BRACE = re.compile(r"\\\\(?=[{}])|\\.", re.DOTALL)  # \\{ read as an escaped brace unbalances others
+_LINE_BREAK_AND_BRACE = re.compile(r"(\\\\)(?=[{}])|\\.", re.DOTALL)  # \\{ read as an escaped brace unbalances others
 _BLANK_LINE = re.compile(r"\n[ \t>]*\n")
 
 
@@ -78,7 +78,7 @@ def portable(content: str) -> str:
     The blanks put in have no meaning in TeX.
     """
     line = " ".join(re.sub(r"(?<!\\)%[^\n]*", "", content).split())
-    line = _LINE_BREAK_AND_BRACE.sub(lambda match: f"{match[0]} " if match[0] == "\\\\" else match[0], line)
+    line = _LINE_BREAK_AND_BRACE.sub(lambda match: f"{match[0]} " if match[1] else match[0], line)
     line = re.sub(r"<(?=[A-Za-z/!?])", "< ", line)
     return re.sub(r"!\[", "! [", re.sub(r"\](?=[(\[:])", "] ", line))
 
@@ -204,7 +204,10 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _closing_line(state: StateBlock, start: int, end: int, rest: str, closing: str) -> int | None:
-    """The line that the closing delimiter ends; None at a blank line, at the container's end, or past the limit."""
+    """The line that the closing delimiter ends; None at a blank line, at the container's end, or past the limits.
+
+    Of all openings together so many lines are read, so that text full of them stays linear.
+    """
     line, size = start, 0
     while True:
         body = rest.rstrip()
@@ -212,6 +215,9 @@ def _closing_line(state: StateBlock, start: int, end: int, rest: str, closing: s
             return line if body.index(closing) + len(closing) == len(body) else None
         line += 1
         size += len(rest)
-        if line >= end or size > _LONGEST or state.isEmpty(line) or state.sCount[line] < state.blkIndent:
+        read = state.env["maths_lines"] = state.env.get("maths_lines", 0) + 1
+        if line >= end or max(size, read // 5) > _LONGEST or state.isEmpty(line):
+            return None
+        if state.sCount[line] < state.blkIndent:
             return None
         rest = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]

@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Token", "image_source", "parse", "plain"]
 
-_NESTING = 40  # of markdown-it: ten to twenty lists within each other; what is deeper it would leave out
-_BUDGET = 400_000  # markers in one text: about two seconds of parsing
-_MARKERS = re.compile(r"[*_~`&<>|\\$\n!]")
+_NESTING = 40  # of markdown-it: some twenty lists within each other; what is deeper it would leave out
+_BUDGET = 400_000  # the weight of one text's markers: a few seconds of parsing
+_MARKERS = re.compile(r"[*_~`&<>|\\$!{}@:]")
 _BARE_URL = re.compile(r"https?://[^\s<>\"\\`{}|^\[\]$]{1,2000}", re.IGNORECASE)
 _NOT_URL_END = ".,;:!?'*_~"
 
 
 def parse(source: str) -> list[Token] | None:
     """The block tokens of a cleaned text, or None where parsing it would lose some of it or take too long."""
-    if 20 * source.count("[") + sum(1 for _ in _MARKERS.finditer(source)) > _BUDGET:
+    if 20 * source.count("[") + 10 * source.count("\n") + sum(1 for _ in _MARKERS.finditer(source)) > _BUDGET:
         return None
     tokens = _parser().parse(source)
+    if source.strip() and not tokens:  # it defines links and says nothing
+        return None
     if any(token.nesting == 1 and token.level >= _NESTING - 2 for token in tokens):
         return None
     for token in tokens:

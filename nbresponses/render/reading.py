@@ -86,8 +86,9 @@ def item_blocks(
 ) -> list[Block]:
     """The blocks of one output item: for a view that knows which item changed. `live`: more of it may come."""
     data = fields(item)
-    kind = data.get("type")
-    reader = TOOL_ITEMS.get(kind) if isinstance(kind, str) else None
+    named = data.get("type")
+    kind = named if isinstance(named, str) else ""
+    reader = TOOL_ITEMS.get(kind)
     done = not live or (isinstance(data.get("status"), str) and not _is_running(data))
     if kind == "message":
         return _message(data, index, done)

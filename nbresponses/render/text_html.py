@@ -41,7 +41,8 @@ def markdown_html(source: str, *, remote: bool = False) -> str:
 
 def pre_html(source: str) -> str:
     """Text as it is, its line ends kept."""
-    return f'<pre style="{styles.PRE}"><code>{html_attribute(source)}</code></pre>'
+    first = "\n" if source.startswith("\n") else ""  # HTML drops a line end that comes first
+    return f'<pre style="{styles.PRE}">{first}{html_attribute(source)}</pre>'
 
 
 def link_html(url: str | None, label: str) -> str:
