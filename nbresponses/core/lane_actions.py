@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
 from nbresponses.errors import RequestError
 
 if TYPE_CHECKING:
@@ -109,15 +111,13 @@ class LaneSettings:
 # ── For the sockets ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(msgspec.Struct, frozen=True):
     """Open a socket; then call `opened(generation)`, or `closed(generation, …, error=…)` where that fails."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Write this message as one JSON text frame. `ticket` is None for a steering message."""
 
     generation: int
@@ -126,8 +126,7 @@ class Send:
     message: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(msgspec.Struct, frozen=True):
     """Close that socket. Nothing that it still brings is looked at."""
 
     generation: int
@@ -135,8 +134,7 @@ class Close:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(msgspec.Struct, frozen=True):
     """Call `ticked` at this time. Always earlier than the Wake before it, unless that one has been used."""
 
     at: float
@@ -145,22 +143,19 @@ class Wake:
 # ── For the streams ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """`submitted` took the request; it will end exactly once."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """The input was refused and changed nothing: raise this error to the caller."""
 
     error: NBResponsesError
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The server began a response that no request asked for: make a stream for it.
 
     `steers` are the steering messages it answers, `parent` the response it continues.
@@ -172,24 +167,21 @@ class Started:
     steers: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Deliver:
+class Deliver(msgspec.Struct, frozen=True):
     """An event for the user of this request, and for its capture."""
 
     ticket: int
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """An event for this request's capture alone: its stream is over, or the attempt it belongs to is."""
 
     ticket: int
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(msgspec.Struct, frozen=True):
     """The request goes to the server anew; what came of it so far counts no more: begin a new accumulator.
 
     `reason` is "previous_response_not_found", "connection_limit", "server_error" or "disconnected". Only in the last
@@ -201,8 +193,7 @@ class Repeated:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """The request is over for its user. The last word about it, apart from `Record`.
 
     `error` is set where the end was found here (refused, disconnected, timed out); where the server ended it, the event
@@ -215,8 +206,7 @@ class Ended:
     safe_to_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Steering:
+class Steering(msgspec.Struct, frozen=True):
     """What became of a steering message. `input` is given back where it failed or was lost."""
 
     steer: int
@@ -231,8 +221,7 @@ class Steering:
 # ── For the user ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """Something the user should know, and nothing to act on. `kind` is one word for programs."""
 
     kind: str
@@ -241,8 +230,7 @@ class Notice:
     ticket: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What belongs to a connection and to no lane: an event, an error, or an error and the event that caused it."""
 
     generation: int

@@ -93,6 +93,7 @@ def _again(state: LaneState, request: Request, event: Event, error: Mapping[str,
     if not verdict.retryable:
         return []
     wait = state.pause(request.attempts - 1) if verdict.wait is None else verdict.wait
+    state.alarm(at, wait)
     text = f"{where}: {error.get('message') or error.get('code') or 'error'}; sent again in {wait:.1f} s"
     return state.repeat(request, "server_error", text, not_before=at + wait)
 
@@ -129,4 +130,5 @@ def _age_limit(state: LaneState, connection: Connection, event: Event, at: float
             actions += [Deliver(request.ticket, event), *state.end(request, "error", safe=not began)]
     if connection.state is ConnectionState.OPEN:
         connection.take(ConnectionInput.RETIRE)
+        state.moved = True
     return actions or [Report(connection.generation, event)]

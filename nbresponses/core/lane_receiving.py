@@ -7,7 +7,7 @@ Rules
 3. A stream_id that is no text, and a payload that is no event, are the connection's; no lane sees them.
 4. A response that nobody asked for gets a ticket of its own on its lane.
 5. Response events without a stream_id, while only named requests are in flight and none was ever sent back: the server
-   drops it. From then on events belong to the oldest request in flight.
+   drops it (unless they can be late events of the default lane). From then on events belong to the oldest request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nbresponses.core.lane_state import Connection, Lane, LaneState
     from nbresponses.core.steering import Steer
 
-__all__ = ["TURNING", "receive", "steer_message"]
+__all__ = ["ITEM_DONE", "TURNING", "receive", "steer_message"]
 
 _STARTS = frozenset({"response.created", "response.queued"})
 _ENDINGS: Mapping[str, Ending] = {
@@ -40,8 +40,8 @@ _ENDINGS: Mapping[str, Ending] = {
     "response.cancelled": "cancelled",
 }
 ITEM_DONE = "response.output_item.done"
-TURNING = frozenset({*_STARTS, *_ENDINGS, *ANSWERS, ITEM_DONE, "error", "invalid"})
-"""The types that can change more than the text of the response they belong to."""
+TURNING = frozenset({*_STARTS, *_ENDINGS, *ANSWERS, "error", "invalid"})
+"""The types that can change more than the response they belong to."""
 
 
 def receive(state: LaneState, connection: Connection, event: Event, at: float) -> list[Action]:
@@ -99,14 +99,15 @@ def _owner(
         return next(iter(connection.in_flight), None), []
     lane = state.lanes.get(name)
     if lane is not None and lane.active is not None and lane.connection is connection:
-        if name is not None:
-            state.echo = True
+        if name is not None and state.echo is None:
+            state.echo = state.moved = True
         return lane.active, []
     if name is not None or state.echo or not event.type.startswith("response."):
         return None, []
     unseen = [request for request in connection.in_flight if request.state is RequestState.SENT]
-    if not unseen:
-        return None, []
+    used = lane is not None and lane.last is not None and lane.connection is connection
+    if not unseen or (used and (event.type not in _STARTS or lane.steered is not None)):
+        return None, []  # nobody waits for it, or it comes late on the default lane
     state.echo = False
     connection.cache.one_lane = True
     text = "the server does not send stream_id back: requests go one at a time and are matched by arrival"
@@ -143,10 +144,14 @@ def _apply(state: LaneState, request: Request, event: Event, at: float) -> list[
     given: Action = Record(request.ticket, event) if request.over else Deliver(request.ticket, event)
     if event.type in _STARTS:
         request.take(RequestInput.CREATED)
+        state.alarm(at, state.settings.idle_timeout)
         return [given, *_begin(state, request, _response(event))]
     if event.type in _ENDINGS:
         return [given, *_finish(state, request, event, at)]
     if event.type.startswith("response."):
+        if request.state is not RequestState.RUNNING:
+            state.alarm(at, state.settings.idle_timeout)
+            state.moved = state.moved or bool(state.forks)
         request.take(RequestInput.PROGRESS)
         if event.type == ITEM_DONE and state.settings.keep_history:
             request.done_items.append(event.payload)
@@ -221,6 +226,7 @@ def _finish(state: LaneState, request: Request, event: Event, at: float) -> list
         continuation_failed(state, request)
     if steered or state.steering.waits(node.id):
         lane.steered, lane.steered_at = node.id, at
+        state.alarm(at, state.settings.steer_timeout)
     state.lineage.prune(_needed(state))
     return actions
 
@@ -282,6 +288,7 @@ def _steer_answer(state: LaneState, connection: Connection, event: Event, name: 
     lane = state.lanes[steer.lane]
     if lane.steered == steer.parent and not state.steering.waits(steer.parent):
         lane.steered = None
+        state.moved = True
     live = state.requests.get(steer.ticket)
     shown_to_user = live is not None and not live.over
     given: Action = Deliver(steer.ticket, event) if shown_to_user else Record(steer.ticket, event)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nbresponses.core.lane_state import Connection, Lane, LaneState, Request
 
-__all__ = ["advance", "release_socket", "shown"]
+__all__ = ["advance", "deadlines", "release_socket", "shown"]
 
 _NEEDS_PARENT = frozenset({RequestState.QUEUED, RequestState.SENT, RequestState.CREATED})
 _HEARD = frozenset({RequestState.CREATED, RequestState.RUNNING})
@@ -39,9 +39,11 @@ def shown(name: str | None) -> str:
 def advance(state: LaneState, at: float) -> list[Action]:
     """All that follows now that something has changed, or that time has passed."""
     actions: list[Action] = []
+    due = state.wake_at is not None and state.wake_at <= at
     for connection in state.connections:
-        for lane in connection.lanes:
-            actions += _time_limits(state, connection, lane, at)
+        if due:
+            for lane in connection.lanes:
+                actions += _time_limits(state, connection, lane, at)
         actions += _upkeep(state, connection, at)
         if connection.state is ConnectionState.OPEN:
             actions += _send_all(state, connection, at)
@@ -125,6 +127,7 @@ def _may_send(state: LaneState, connection: Connection, lane: Lane, at: float) -
         return True
     if head.blocked_since is None:
         head.blocked_since = at
+        state.alarm(at, state.settings.barrier_timeout)
     return False
 
 
@@ -137,6 +140,7 @@ def _probe_allows(state: LaneState, connection: Connection, lane: Lane, at: floa
         return True
     if state.probed_at is None:
         state.probed_at = at
+        state.alarm(at, limit)
     return limit is not None and at >= state.probed_at + limit
 
 
@@ -171,6 +175,7 @@ def _send(state: LaneState, connection: Connection, lane: Lane, at: float) -> li
     request.how, request.generation = way.how, connection.generation
     request.attempts += 1
     request.sent_at = request.heard_at = at
+    state.alarm(at, state.settings.first_event_timeout)
     lane.active = request
     state.turns += 1
     lane.served = state.turns
@@ -261,16 +266,18 @@ def _patience(state: LaneState, lane: Lane) -> tuple[str, float | None, float]:
 
 
 def _wake(state: LaneState, at: float) -> list[Action]:
+    """A `Wake` for the earliest time limit. All are looked through only when the last one's time has come."""
     if state.wake_at is not None and state.wake_at <= at:
         state.wake_at = None
-    soonest = min((time for time in _deadlines(state) if time > at), default=None)
-    if soonest is None or (state.wake_at is not None and state.wake_at <= soonest):
+        state.alarm_at = min((time for time in deadlines(state) if time > at), default=None)
+    if state.alarm_at is None:
         return []
-    state.wake_at = soonest
-    return [Wake(soonest)]
+    state.wake_at, state.alarm_at = state.alarm_at, None
+    return [Wake(state.wake_at)]
 
 
-def _deadlines(state: LaneState) -> Iterator[float]:
+def deadlines(state: LaneState) -> Iterator[float]:
+    """When each time limit ends, past ones included."""
     limits = state.settings
     if state.echo is None and state.probed_at is not None and limits.probe_timeout is not None:
         yield state.probed_at + limits.probe_timeout

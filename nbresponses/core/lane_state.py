@@ -33,6 +33,8 @@ __all__ = ["Connection", "Lane", "LaneState", "Request"]
 
 
 _HEARD = frozenset({RequestState.CREATED, RequestState.RUNNING})
+_OVER = frozenset({RequestState.STOPPED, RequestState.ENDED})
+_ALIVE = frozenset({ConnectionState.OPEN, ConnectionState.DRAINING})
 _NOT_SENT = frozenset({"type", "stream_id", "stream", "background"})  # set by the lane, or without meaning on one
 
 
@@ -85,7 +87,7 @@ class Request:
     @property
     def over(self) -> bool:
         """Whether its user has been told that it ended."""
-        return self.state in {RequestState.STOPPED, RequestState.ENDED}
+        return self.state in _OVER
 
     def take(self, given: RequestInput) -> None:
         self.state = step(REQUEST, self.state, given)
@@ -153,7 +155,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        return self.state in {ConnectionState.OPEN, ConnectionState.DRAINING}
+        return self.state in _ALIVE
 
     @property
     def in_flight(self) -> list[Request]:
@@ -221,6 +223,11 @@ class LaneState:
     tickets: int = 0
     generations: int = 0
     wake_at: float | None = None
+    """The time of the last `Wake`; no time limit that counts is earlier."""
+    alarm_at: float | None = None
+    """The earliest time limit that has come up since."""
+    moved: bool = False
+    """Whether anything has changed that can let something out."""
 
     def admit(self, lane: Lane, asked: LaneRequest, at: float) -> Request:
         """A new request at the end of its lane's queue."""
@@ -232,14 +239,26 @@ class LaneState:
         source = self.lineage.get(parent)
         if source is not None and source.lane != lane.name:
             self.forks.append(request)
+        if lane.active is not None and lane.active.over:
+            self.alarm(at, self.settings.release_timeout)
         lane.queue.append(request)
         return request
 
     def register(self, request: Request) -> Request:
         self.tickets += 1
+        self.moved = True
         request.ticket = self.tickets
         self.requests[request.ticket] = request
         return request
+
+    def alarm(self, since: float, limit: float | None) -> None:
+        """A time limit begins: look again when it ends."""
+        if limit is None:
+            return
+        time = since + limit
+        if (self.wake_at is None or time < self.wake_at) and (self.alarm_at is None or time < self.alarm_at):
+            self.alarm_at = time
+            self.moved = True
 
     def pause(self, attempt: int) -> float:
         """Seconds before the next attempt: doubling, capped, and spread by up to a half."""
@@ -257,6 +276,7 @@ class LaneState:
     ) -> list[Action]:
         """Take the request out; tell its user, unless they know. A response that never began takes its steers along."""
         told = request.over
+        self.moved = True
         request.take(given)
         del self.requests[request.ticket]
         if request.lane.active is request:
@@ -271,12 +291,15 @@ class LaneState:
         """End it for its user; on the server it goes on, and the lane waits."""
         request.take(RequestInput.STOP)
         request.stopped_at = at
+        if request.lane.queue:
+            self.alarm(at, self.settings.release_timeout)
         return [Ended(request.ticket, ending, error)]
 
     def repeat(
         self, request: Request, reason: str, text: str, *, not_before: float, given: RequestInput = RequestInput.REPEAT
     ) -> list[Action]:
         """Put it back at the head of its lane. What an earlier attempt brought counts no more."""
+        self.moved = True
         request.take(given)
         if request.node is not None:
             request.node.state = "cut_off"

@@ -57,7 +57,7 @@ from nbresponses.core.lane_actions import (
     Report,
     Steering,
 )
-from nbresponses.core.lane_receiving import TURNING, receive, steer_message
+from nbresponses.core.lane_receiving import ITEM_DONE, TURNING, receive, steer_message
 from nbresponses.core.lane_sending import advance, release_socket, shown
 from nbresponses.core.lane_state import Connection, Lane, LaneState
 from nbresponses.core.lane_tables import ConnectionInput, ConnectionState, RequestInput, RequestState
@@ -209,25 +209,31 @@ class LaneTable:
             return []
         connection.take(ConnectionInput.OPENED)
         connection.opened_at = at
+        self._state.alarm(at, self._state.settings.renew_after)
         return advance(self._state, at)
 
     def received(self, generation: int, event: Event, at: float) -> list[Action]:
         """An event from a socket."""
         state = self._state
         connection = state.sockets.get(generation)
-        if connection is None or not connection.alive:
-            state.dropped_frames += 1
-            return []
         # Most events are pieces of a running response: they are delivered and change nothing else.
-        if event.type not in TURNING and type(event) is not UnknownEvent and state.echo is not False:
+        kind = event.type
+        if kind not in TURNING and type(event) is not UnknownEvent and state.echo is not False:
             lane = state.lanes.get(event.stream_id)
-            if lane is not None and lane.connection is connection:
+            if lane is not None and connection is not None and lane.connection is connection:
                 request = lane.active
                 if request is not None and request.state is RequestState.RUNNING:
                     request.heard_at = at
+                    if kind == ITEM_DONE and state.settings.keep_history:
+                        request.done_items.append(event.payload)
                     return [Deliver(request.ticket, event)]
+        if connection is None or not connection.alive:
+            state.dropped_frames += 1
+            return []
         connection.heard = True
-        return [*receive(state, connection, event, at), *advance(state, at)]
+        state.moved = False
+        actions = receive(state, connection, event, at)
+        return [*actions, *advance(state, at)] if state.moved else actions
 
     def closed(
         self,
@@ -254,7 +260,9 @@ class LaneTable:
             actions += self._give_up(connection, generation, failure)
         else:
             waited = failure.retry_after if isinstance(failure, Rejected) else None
-            connection.due = at + (waited or self._state.pause(max(0, connection.failures - 1)))
+            pause = waited or self._state.pause(max(0, connection.failures - 1))
+            connection.due = at + pause
+            self._state.alarm(at, pause)
         return actions + advance(self._state, at)
 
     def ticked(self, at: float) -> list[Action]:

@@ -61,6 +61,20 @@ class Node:
         own = sorted(rows, key=lambda row: row[0])
         return [item for item in merged_output(final, own) if isinstance(item, dict)]
 
+    def row(self, depth: int, children: list[str]) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "parent": self.parent,
+            "lane": self.lane,
+            "state": self.state,
+            "stored": self.stored,
+            "compacted": self.window is not None,
+            "continued_by": self.how,
+            "ticket": self.ticket,
+            "depth": depth,
+            "children": children,
+        }
+
 
 def as_input(item: dict[str, Any]) -> dict[str, Any] | None:
     """An output item as input; None for what no server takes back. Null fields are left out, as if never sent."""
@@ -123,27 +137,17 @@ class Lineage:
         for node in nodes:
             parent = self.get(node.parent)
             children.setdefault(parent.id if parent else None, []).append(node)
-        rows: list[dict[str, Any]] = []
-        pending = [(node, 0) for node in reversed(children.get(None, []))]
-        while pending:
-            node, depth = pending.pop()
-            below = children.get(node.id, [])
-            pending += [(child, depth + 1) for child in reversed(below)]
-            rows.append(
-                {
-                    "id": node.id,
-                    "parent": node.parent,
-                    "lane": node.lane,
-                    "state": node.state,
-                    "stored": node.stored,
-                    "compacted": node.window is not None,
-                    "continued_by": node.how,
-                    "ticket": node.ticket,
-                    "depth": depth,
-                    "children": [child.id for child in below],
-                }
-            )
-        return rows
+        rows: dict[int, dict[str, Any]] = {}
+        # Nodes that continue one another in a ring have no root; each that was not reached begins a tree.
+        for start in [*children.get(None, []), *nodes]:
+            pending = [(start, 0)]
+            while pending:
+                node, depth = pending.pop()
+                if id(node) not in rows:
+                    below = children.get(node.id, [])
+                    pending += [(child, depth + 1) for child in reversed(below)]
+                    rows[id(node)] = node.row(depth, [child.id for child in below])
+        return list(rows.values())
 
     def prune(self, needed: Iterable[str]) -> None:
         """Forget the oldest nodes that none of the needed ones stands on, once there are more than `max_nodes`."""

@@ -148,8 +148,7 @@ class World:
         return self.recv({"type": kind, **fields, **where})
 
     def created(self, lane: str | None, response_id: str, **response: Any) -> list[Action]:
-        actions = self.event("response.created", lane, response={"id": response_id, "output": [], **response})
-        return actions
+        return self.event("response.created", lane, response={"id": response_id, "output": [], **response})
 
     def running(self, lane: str | None, response_id: str, **response: Any) -> list[Action]:
         actions = self.created(lane, response_id, **response)
@@ -169,7 +168,9 @@ class World:
         actions = [*self.running(lane, response_id), *self.delta(lane)]
         return actions + self.completed(lane, response_id, *(output or (f"answer of {response_id}",)))
 
-    def error(self, code: str | None = None, lane: str | None = None, *, status: int | None = 400, **more: Any) -> list[Action]:
+    def error(
+        self, code: str | None = None, lane: str | None = None, *, status: int | None = 400, **more: Any
+    ) -> list[Action]:
         body = {"type": "invalid_request_error", "code": code, "message": f"{code} happened.", **more}
         return self.event("error", lane, status=status, error=body)
 

@@ -40,7 +40,9 @@ def test_transport_fields_of_http_are_refused(world, field):
     assert field not in w.sent_one()
 
 
-@pytest.mark.parametrize("body", [{"input": 3}, {"input": ["a"]}, {"previous_response_id": 7}, {"type": "response.steer"}])
+@pytest.mark.parametrize(
+    "body", [{"input": 3}, {"input": ["a"]}, {"previous_response_id": 7}, {"type": "response.steer"}]
+)
 def test_bodies_that_cannot_be_sent_are_refused(world, body):
     w = world()
     [refused] = w.table.submitted(LaneRequest("a", {"model": "m", **body}), 0.0)
