@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["RESULT", "run_cell"]
 
 RESULT = "_responses"
+# Keywords of client.stream() that are no fields of the request; a pasted body may hold fields of these names.
+_KEYWORDS = frozenset(
+    {"self", "response_id", "starting_after", "extra_headers", "extra_query", "extra_body", "timeout"}
+)
 
 
 def run_cell(session: Session, shell: Any, options: Options, cell: str) -> None:
@@ -65,7 +69,10 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
     client = session.client(endpoint, insecure=options.insecure)
     if endpoint.demo:
         say(f"Embedded demo server, no real model ({endpoint.source}): {session.demo_url}")
-    stream = client.stream(extra_body=body)
+    stream = client.stream(
+        **{name: value for name, value in body.items() if name not in _KEYWORDS},
+        extra_body={name: value for name, value in body.items() if name in _KEYWORDS} or None,
+    )
     if options.capture is not None:
         _tee(stream, options.capture)
     return stream

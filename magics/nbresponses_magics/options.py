@@ -287,8 +287,9 @@ def _check(options: Options) -> None:
     if options.replay is None:
         if options.speed != _default("speed"):
             raise UsageError("--speed needs --replay FILE")
-    elif options.no_execute:
-        raise UsageError("--replay and --no-execute exclude each other: a replay sends nothing")
+    elif options.no_execute or options.capture:
+        other = "--no-execute" if options.no_execute else "--capture"
+        raise UsageError(f"--replay and {other} exclude each other: a replay sends nothing")
 
 
 def _default(name: str) -> Any:

@@ -14,11 +14,9 @@ through the Jupyter Server.
 
 from __future__ import annotations
 
-import re
 import secrets
 import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["LiveView", "LiveWidget"]
 
 _STATIC = Path(__file__).parent / "static"
-_KERNEL_FILE = re.compile(r"kernel-(.+)\.json$")
 
 
 class LiveWidget(anywidget.AnyWidget):
@@ -73,7 +70,8 @@ class LiveView:
     interval = 0.07
     """Seconds between two messages: about fourteen a second, which read as smooth, and keep an answer cheap."""
 
-    def __init__(self, *, allow_remote_images: bool = False) -> None:
+    def __init__(self, *, kernel_id: str = "", allow_remote_images: bool = False) -> None:
+        self._kernel_id = kernel_id
         self._allow_remote_images = allow_remote_images
         self._display_id = f"nbresponses-{secrets.token_hex(8)}"
         self._state = LiveState()
@@ -86,7 +84,7 @@ class LiveView:
 
     def start(self, stream: ResponseStream) -> None:
         self._stream = stream
-        widget = LiveWidget(self._snapshot, kernel_id=_kernel_id(), allow_remote_images=self._allow_remote_images)
+        widget = LiveWidget(self._snapshot, kernel_id=self._kernel_id, allow_remote_images=self._allow_remote_images)
         widget.on_msg(self._asked)
         self._widget = widget
         data = widget._repr_mimebundle_() or ({}, {})
@@ -166,13 +164,3 @@ class LiveView:
         widget, self._widget = self._widget, None
         if widget is not None:
             widget.close()
-
-
-def _kernel_id() -> str:
-    """The id under which a Jupyter Server knows this kernel, "" where it cannot be told."""
-    with suppress(Exception):  # not in a kernel, or one without a connection file
-        from ipykernel.connect import get_connection_file
-
-        found = _KERNEL_FILE.search(get_connection_file())
-        return found[1] if found else ""
-    return ""

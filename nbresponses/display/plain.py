@@ -6,6 +6,7 @@ gets no escape codes at all: reasoning is dim on a terminal and quoted with "> "
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -24,6 +25,9 @@ _ASIDE = frozenset({"reasoning_text", "reasoning_summary"})
 _FLOWING = frozenset({"text", "refusal", "transcript", *_ASIDE})
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
+# A control sequence or line end that the next piece may complete; printed apart, its rest would be left as text.
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]{0,32}[ -/]{0,8})?|\x9b[0-?]{0,32}|\r)\Z")
+
 Place = tuple[int | None, str, int | None]
 
 
@@ -35,6 +39,7 @@ class PlainView:
         self._stream: ResponseStream | None = None
         self._place: Place | None = None
         self._printed: dict[Place, int] = {}
+        self._held: dict[Place, str] = {}
         self._line_open = False
         self._anything = False
 
@@ -86,6 +91,10 @@ class PlainView:
         before = self._printed.get(place, 0)
         news = change.delta if change.delta is not None else change.snapshot[before:]
         self._printed[place] = before + len(news)
+        news = self._held.pop(place, "") + news
+        cut = _UNFINISHED.search(news)
+        if cut is not None:
+            self._held[place], news = cut[0], news[: cut.start()]
         return clean(news)
 
     def _item(self, change: Change) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from nbresponses.display.host import kernel_id, shows_widgets
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,16 +37,19 @@ class LiveView(Protocol):
         """The stream has ended: show its last state, for good."""
 
 
-def follow(stream: ResponseStream, view: LiveView, *, interval: float = INTERVAL) -> None:
+def follow(stream: ResponseStream, view: LiveView, *, interval: float | None = None) -> None:
     """Show a stream to its end. An interrupt closes it at once; what came is kept and settled.
+
+    The view is told of changes every `interval` seconds: its own `interval` where it has one, else `INTERVAL`.
 
     Raises:
         NBResponsesError: nothing came at all, because the request failed before its first event.
         KeyboardInterrupt: it was stopped here.
     """
     view.start(stream)
+    pace = interval if interval is not None else getattr(view, "interval", INTERVAL)
     try:
-        for changes in stream.batches(interval):
+        for changes in stream.batches(pace):
             if changes:
                 view.apply(changes)
             else:
@@ -56,8 +61,9 @@ def follow(stream: ResponseStream, view: LiveView, *, interval: float = INTERVAL
         view.settle()
 
 
-def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> LiveView:  # noqa: ARG001  # for a widget
-    """The view for this host, by what the host can: display updates in a kernel, plain text anywhere else.
+def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> LiveView:
+    """The view for this host, by what the host can: a widget in JupyterLab and Notebook 7, display updates behind any
+    other kernel, plain text anywhere else.
 
     Args:
         shell: the IPython shell, or None outside IPython.
@@ -68,6 +74,10 @@ def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> Live
         from nbresponses.display.plain import QuietView
 
         return QuietView()
+    if widget and shows_widgets(shell):
+        from nbresponses.display.live import LiveView as WidgetView
+
+        return WidgetView(kernel_id=kernel_id(shell))
     if getattr(shell, "kernel", None) is not None:
         from nbresponses.display.updating import UpdatingView
 

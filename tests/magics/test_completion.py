@@ -87,7 +87,7 @@ def test_in_the_shell(loaded: Any, use_jedi: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_by_the_older_interface(loaded: Any) -> None:
-    assert loaded.complete("--mo", "%%responses --mo")[1] == ["--model"]
+    assert loaded.complete("--mo", "%%responses --mo", 16)[1] == ["--model"]
     assert loaded.Completer.complete(line_buffer="%%responses --temp")[1] == ["--temperature"]
 
 

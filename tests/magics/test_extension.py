@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from IPython.core.error import UsageError
 
 
@@ -93,12 +94,8 @@ def test_reloading(loaded: Any) -> None:
 def test_loading_reads_no_project_file(shell: Any) -> None:
     Path("pyproject.toml").write_text("this is no TOML")
     shell.run_line_magic("load_ext", "nbresponses")
-    try:
+    with pytest.raises(UsageError, match=r"pyproject\.toml"):
         shell.run_line_magic("responses", "")
-    except UsageError as error:
-        assert "pyproject.toml" in str(error)
-    else:
-        raise AssertionError("the file was never read")
 
 
 def test_loading_imports_little() -> None:
