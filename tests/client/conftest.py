@@ -246,5 +246,3 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def key() -> str:
     return KEY
-
-

@@ -113,8 +113,8 @@ def test_a_cancelled_task_closes_its_stream(serve, wire, wait_until):
     async def main():
         async with AsyncClient(base_url=server.base_url) as client:
             task = asyncio.create_task(read(client))
-            while not streams or streams[0].response.output_text != "half":
-                await asyncio.sleep(0.01)
+            await asyncio.wait({task}, timeout=0.3)
+            assert streams[0].response.output_text == "half"
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -243,7 +243,9 @@ def test_a_full_pool_gets_its_places_back_however_a_stream_ends(serve, wire):
     async def main():
         limits = httpx.Limits(max_connections=1)
         async with httpx.AsyncClient(limits=limits) as given:
-            client = AsyncClient(base_url=server.base_url, http_client=given, max_retries=0, timeout=Timeouts(connect=2))
+            client = AsyncClient(
+                base_url=server.base_url, http_client=given, max_retries=0, timeout=Timeouts(connect=2)
+            )
             await client.stream("x").until_done()
             await client.stream("x").until_done()
             async with client.stream("x") as stream:

@@ -92,7 +92,7 @@ def test_an_id_that_is_none(serve, client_of, id_):
 
 
 def test_create_does_not_stream(serve, client_of):
-    with pytest.raises(RequestError, match="client.stream"):
+    with pytest.raises(RequestError, match=r"client\.stream"):
         client_of(serve()).create("x", stream=True)
 
 
