@@ -41,7 +41,7 @@ LIBRARIES = {
     "core": {"msgspec"},
     "errors": set(),
     "demo": {"starlette", "uvicorn", "msgspec", "websockets", "anyio"},
-    "transports": {"httpx", "httpcore", "anyio", "websockets", "msgspec"},
+    "transports": {"httpx", "httpcore", "h11", "anyio", "websockets", "msgspec"},
     "render": {"markdown_it", "msgspec"},
     "client": {"httpx", "anyio", "msgspec", "tqdm", "nest_asyncio2"},
     "capture": {"msgspec", "pandas", "pyarrow", "numpy", "matplotlib", "dask", "tqdm"},

@@ -6,15 +6,15 @@ no clock, no IPython.
 
 from __future__ import annotations
 
-from .blocks import Block, Key
-from .bundle import bundle, metadata
-from .html import block_html, status_html, to_html
-from .markdown import to_markdown
-from .pictures import Picture, image_type, read_picture
-from .reading import Preview, blocks, item_blocks
-from .status import StatusLine, duration
-from .text import block_text, to_text
-from .untrusted import clean
+from nbresponses.render.blocks import Block, Key
+from nbresponses.render.bundle import bundle, metadata
+from nbresponses.render.html import block_html, status_html, to_html
+from nbresponses.render.markdown import to_markdown
+from nbresponses.render.pictures import Picture, image_type, read_picture
+from nbresponses.render.reading import Preview, blocks, item_blocks
+from nbresponses.render.status import StatusLine, duration
+from nbresponses.render.text import block_text, to_text
+from nbresponses.render.untrusted import clean
 
 __all__ = [
     "Block",

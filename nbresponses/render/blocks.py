@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .pictures import Picture
+    from nbresponses.render.pictures import Picture
 
 __all__ = [
     "Audio",

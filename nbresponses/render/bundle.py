@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .html import to_html
-from .markdown import to_markdown
-from .reading import blocks
-from .text import to_text
-from .untrusted import one_line
+from nbresponses.render.html import to_html
+from nbresponses.render.markdown import to_markdown
+from nbresponses.render.reading import blocks
+from nbresponses.render.text import to_text
+from nbresponses.render.untrusted import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nbresponses.core.response import Response
-
-    from .reading import Preview
-    from .status import StatusLine
+    from nbresponses.render.reading import Preview
+    from nbresponses.render.status import StatusLine
 
 __all__ = ["bundle", "metadata"]
 

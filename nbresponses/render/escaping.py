@@ -22,7 +22,7 @@ _SPECIAL = re.compile(
 _BY_NUMBER = "<`@#"
 _OPENS = re.compile(_OPENS_MATHS)
 _LINE_START = re.compile(r"([-+=>#:])|(\d{1,9})(?=[.)](?:\s|\Z))")
-_ENTITY = re.compile(r"&(?=#|[A-Za-z])")
+_ENTITY = re.compile(r"&(?=#?\w+;|\Z)")
 _IN_HTML = re.compile(r"\$|" + _OPENS_MATHS)
 _NO_CODE_SPAN = re.compile(r"[\\$`|\s]")
 _PUNCTUATION = re.compile(r"[^\w ]|_", re.ASCII)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import styles
-from .blocks import (
+from nbresponses.render import styles
+from nbresponses.render.blocks import (
     Audio,
     Block,
     Code,
@@ -23,16 +23,16 @@ from .blocks import (
     ToolList,
     Unknown,
 )
-from .escaping import html_attribute, html_text
-from .pictures import Picture
-from .text_html import link_html, markdown_html, pre_html
-from .titles import error_title, image_title, reasoning_title, search_title, tool_title
+from nbresponses.render.escaping import html_attribute, html_text
+from nbresponses.render.pictures import Picture
+from nbresponses.render.text_html import link_html, markdown_html, pre_html
+from nbresponses.render.titles import error_title, image_title, reasoning_title, search_title, tool_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .blocks import Source
-    from .status import StatusLine
+    from nbresponses.render.blocks import Source
+    from nbresponses.render.status import StatusLine
 
 __all__ = ["block_html", "status_html", "to_html"]
 

@@ -7,13 +7,13 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .escaping import code_span, markdown_text, url_for_markdown
-from .maths import DISPLAY, INLINE, portable
-from .parsing import image_source, plain
-from .untrusted import one_line, safe_url
+from nbresponses.render.escaping import code_span, markdown_text, url_for_markdown
+from nbresponses.render.maths import DISPLAY, INLINE, portable
+from nbresponses.render.parsing import image_source, plain
+from nbresponses.render.untrusted import one_line, safe_url
 
 if TYPE_CHECKING:
-    from .parsing import Token
+    from nbresponses.render.parsing import Token
 
 __all__ = ["DEEPEST_EMPHASIS", "bare_address", "formula_markdown", "image_label", "inline_markdown"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .blocks import (
+from nbresponses.render.blocks import (
     Audio,
     Block,
     Code,
@@ -22,19 +22,19 @@ from .blocks import (
     ToolList,
     Unknown,
 )
-from .escaping import code_html, markdown_text, url_for_markdown
-from .inline import bare_address
-from .parsing import parse
-from .pictures import Picture
-from .safe_markdown import code_block, code_in, fence_for, write
-from .titles import error_title, image_title, reasoning_title, search_title, tool_title
-from .untrusted import safe_url
+from nbresponses.render.escaping import code_html, markdown_text, url_for_markdown
+from nbresponses.render.inline import bare_address
+from nbresponses.render.parsing import parse
+from nbresponses.render.pictures import Picture
+from nbresponses.render.safe_markdown import code_block, code_in, fence_for, write
+from nbresponses.render.titles import error_title, image_title, reasoning_title, search_title, tool_title
+from nbresponses.render.untrusted import safe_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .blocks import Source
-    from .status import StatusLine
+    from nbresponses.render.blocks import Source
+    from nbresponses.render.status import StatusLine
 
 __all__ = ["to_markdown"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .maths import add_maths
-from .pictures import read_picture
-from .untrusted import clean, safe_url
+from nbresponses.render.maths import add_maths
+from nbresponses.render.pictures import read_picture
+from nbresponses.render.untrusted import clean, one_line, safe_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,7 @@ _NESTING = 40  # of markdown-it: some twenty lists within each other; what is de
 _BUDGET = 400_000  # the weight of one text's markers: a few seconds of parsing
 _MARKERS = re.compile(r"[*_~`&<>|\\$!{}@:]")
 _BARE_URL = re.compile(r"https?://[^\s<>\"\\`{}|^\[\]$]{1,2000}", re.IGNORECASE)
+_LONGEST_ADDRESS = 100  # characters shown of an address that is no link
 _NOT_URL_END = ".,;:!?'*_~"
 
 
@@ -70,18 +71,26 @@ def plain(tokens: list[Token]) -> str:
 
 
 def _finished(children: list[Token]) -> Iterator[Token]:
-    """The inline tokens with their text cleaned (entities can bring control characters) and bare addresses linked."""
-    inside = 0
+    """The inline tokens: text cleaned (entities can bring control characters), bare addresses linked, links checked."""
+    links: list[str] = []  # what stands at the end of each open link that was not let through, "" for the others
     for token in children:
-        inside += token.nesting if token.type in {"link_open", "link_close"} else 0
-        if token.type != "text":
+        if token.type == "link_open":
+            href = token.attrs.get("href")
+            links.append("" if safe_url(href) else f"]({one_line(str(href), _LONGEST_ADDRESS)})")
+            yield _text("[") if links[-1] else token
+        elif token.type == "link_close":
+            ending = links.pop()
+            yield _text(ending) if ending else token
+        elif token.type != "text":
             yield token
-            continue
-        token.content = clean(token.content)
-        if inside or "://" not in token.content:
-            yield token
+        elif links or "://" not in token.content:
+            yield _text(token.content)
         else:
-            yield from _linked(token.content)
+            yield from _linked(clean(token.content))
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=clean(content))
 
 
 def _linked(content: str) -> Iterator[Token]:
@@ -90,12 +99,12 @@ def _linked(content: str) -> Iterator[Token]:
         url = _trimmed(match[0])
         if safe_url(url) is None or content[match.start() - 1 : match.start()].isalnum():
             continue
-        yield Token("text", "", 0, content=content[start : match.start()])
+        yield _text(content[start : match.start()])
         yield Token("link_open", "a", 1, attrs={"href": url}, markup="autolink")
-        yield Token("text", "", 0, content=url)
+        yield _text(url)
         yield Token("link_close", "a", -1, markup="autolink")
         start = match.start() + len(url)
-    yield Token("text", "", 0, content=content[start:])
+    yield _text(content[start:])
 
 
 def _trimmed(url: str) -> str:

@@ -10,10 +10,22 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .blocks import Audio, Block, Compaction, Error, Key, Notice, Reasoning, Refusal, Source, Text, Unknown
-from .pictures import audio_type
-from .tool_items import TOOL_ITEMS, Item, Preview
-from .untrusted import fields, objects, one_line, text
+from nbresponses.render.blocks import (
+    Audio,
+    Block,
+    Compaction,
+    Error,
+    Key,
+    Notice,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+    Unknown,
+)
+from nbresponses.render.pictures import audio_type
+from nbresponses.render.tool_items import TOOL_ITEMS, Item, Preview
+from nbresponses.render.untrusted import fields, objects, one_line, text
 
 if TYPE_CHECKING:
     from nbresponses.core.response import Response

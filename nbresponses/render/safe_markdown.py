@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from .escaping import code_html
-from .inline import formula_markdown, inline_markdown
-from .parsing import parse
-from .untrusted import clean
+from nbresponses.render.escaping import code_html
+from nbresponses.render.inline import formula_markdown, inline_markdown
+from nbresponses.render.parsing import parse
+from nbresponses.render.untrusted import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .parsing import Token
+    from nbresponses.render.parsing import Token
 
 __all__ = ["code_block", "code_in", "fence_for", "safe_markdown", "write"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .untrusted import one_line
+from nbresponses.render.untrusted import one_line
 
 __all__ = ["StatusLine", "duration"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from .blocks import (
+from nbresponses.render.blocks import (
     Audio,
     Block,
     Code,
@@ -23,14 +23,14 @@ from .blocks import (
     ToolList,
     Unknown,
 )
-from .pictures import Picture
-from .titles import error_title, image_title, reasoning_title, search_title, tool_title
+from nbresponses.render.pictures import Picture
+from nbresponses.render.titles import error_title, image_title, reasoning_title, search_title, tool_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .blocks import Source
-    from .status import StatusLine
+    from nbresponses.render.blocks import Source
+    from nbresponses.render.status import StatusLine
 
 __all__ = ["block_text", "to_text"]
 

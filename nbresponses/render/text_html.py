@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import styles
-from .escaping import html_attribute, html_text
-from .inline import DEEPEST_EMPHASIS, image_label
-from .maths import DISPLAY, INLINE
-from .parsing import image_source, parse, plain
-from .untrusted import clean, one_line, safe_url
+from nbresponses.render import styles
+from nbresponses.render.escaping import html_attribute, html_text
+from nbresponses.render.inline import DEEPEST_EMPHASIS, image_label
+from nbresponses.render.maths import DISPLAY, INLINE
+from nbresponses.render.parsing import image_source, parse, plain
+from nbresponses.render.untrusted import clean, one_line, safe_url
 
 if TYPE_CHECKING:
-    from .parsing import Token
+    from nbresponses.render.parsing import Token
 
 __all__ = ["link_html", "markdown_html", "pre_html"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .status import duration
+from nbresponses.render.status import duration
 
 if TYPE_CHECKING:
-    from .blocks import Error, Image, Reasoning, Search, ToolCall
+    from nbresponses.render.blocks import Error, Image, Reasoning, Search, ToolCall
 
 __all__ = ["error_title", "image_title", "reasoning_title", "search_title", "tool_title"]
 

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .blocks import (
+from nbresponses.render.blocks import (
     Block,
     Code,
     Hit,
@@ -20,8 +20,8 @@ from .blocks import (
     ToolCall,
     ToolList,
 )
-from .pictures import Picture, read_picture
-from .untrusted import fields, items, number, objects, one_line, pretty_json, text
+from nbresponses.render.pictures import Picture, read_picture
+from nbresponses.render.untrusted import fields, items, number, objects, one_line, pretty_json, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
