@@ -177,8 +177,7 @@ class Accumulator:
             return []
         type_ = _text(announced, "type")
         item = self._by_index.get(index) if index is not None else self._by_id.get(_text(announced, "id"))
-        another = item is not None and item.type != type_ and (item.source is not None or not item.parts)
-        if item is None or item.done or (type_ and another):
+        if item is None or item.done or (type_ not in {"", item.type} and not item.may_be(type_)):
             item = self._new_item(index, type_)
         self._announce(item, event, announced)
         return [self._item_change(event, item)]

@@ -140,6 +140,12 @@ class Item:
         """Whether parts of this kind belong in items of this type. Items of unknown types take anything."""
         return self.type in ITEM_TYPES.get(kind, ()) or self.type not in _KNOWN_TYPES
 
+    def may_be(self, type_: str) -> bool:
+        """Whether an item that nobody announced, but of which parts came, can be announced as this type."""
+        kinds = {kind for kind, _ in self.parts}
+        fits = type_ not in _KNOWN_TYPES or all(type_ in ITEM_TYPES[kind] for kind in kinds)
+        return self.source is None and bool(kinds) and fits
+
     def part(self, kind: str, index: int | None) -> Part:
         """The part with this index, made if it is new. Without an index: the newest of its kind, else number 0."""
         if index is None and kind in INDEXED:
@@ -163,6 +169,8 @@ class Item:
         data: dict[str, Any]
         if self.source is not None:
             data = self.source.to_dict()["item"]
+            if self.type:
+                data.setdefault("type", self.type)
         else:
             data = {"id": self.id, "type": self.type, "status": "in_progress"}
             if self.type == "message":
@@ -201,10 +209,12 @@ def _merge_entry(data: dict[str, Any], field: str, part: Part, full: set[str]) -
     index = part.index or 0
     entry = entries[index] if 0 <= index < len(entries) else None
     streamed = part.entry()
+    if not isinstance(entry, dict) or entry.get("type", streamed["type"]) != streamed["type"]:
+        entry = None
     if field in full:
-        if isinstance(entry, dict) and entry.get("type") == streamed["type"] and len(entries) == _entries(part, field):
+        if entry is not None and len(entries) == _entries(part, field):
             entry.update({name: value for name, value in streamed.items() if value and not entry.get(name)})
-    elif isinstance(entry, dict):
+    elif entry is not None:
         entry.update(streamed)
     else:
         entries.append(streamed)  # no holes: some servers count parts across items

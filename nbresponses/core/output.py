@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +17,17 @@ _STREAMED = (
 _Placed = tuple[int, dict[str, Any]]  # an item with its place in the output
 _Sign = Callable[[int, dict[str, Any]], Any]
 
-_SIGNS: tuple[_Sign, ...] = (
-    lambda _place, item: item.get("id"),
-    lambda _place, item: item.get("call_id"),
-    lambda place, _item: place,
-    lambda _place, _item: "any",
+_SIGNS: tuple[tuple[_Sign, bool], ...] = (
+    (lambda _place, item: item.get("id"), False),
+    (lambda _place, item: item.get("call_id"), False),
+    (lambda _place, _item: "any", True),
+    (lambda place, _item: place, False),
+    (lambda _place, _item: "any", False),
 )
-"""What tells that a final item is a streamed one of its type, the surest sign first: ids rotate, and places shift."""
+"""What tells that a final item is a streamed one of its type, the surest sign first: ids rotate, and places shift.
+
+The second value: only where there are as many streamed items with this sign as final ones.
+"""
 
 
 def output_so_far(announced: Any, own: list[_Placed]) -> list[Any]:
@@ -46,23 +51,24 @@ def merged_output(final: Any, own: list[_Placed]) -> list[Any]:
         return [item for _, item in own]
     open_ = {place: item for place, item in enumerate(final) if isinstance(item, dict)}
     rest = dict(enumerate(own))
-    for sign in _SIGNS:
-        _pair(sign, open_, rest)
+    for sign, evenly in _SIGNS:
+        _pair(sign, evenly, open_, rest)
     for place, item in rest.values():
         final.insert(max(place, 0), item)
     return final
 
 
-def _pair(sign: _Sign, open_: dict[int, dict[str, Any]], rest: dict[int, _Placed]) -> None:
+def _pair(sign: _Sign, evenly: bool, open_: dict[int, dict[str, Any]], rest: dict[int, _Placed]) -> None:
     """Fill the final items that have the same sign as a streamed one; both are then done with."""
     waiting: dict[str, list[int]] = {}
     for number in reversed(rest):
         waiting.setdefault(_key(sign, *rest[number]), []).append(number)
-    for place, item in list(open_.items()):
-        key = _key(sign, place, item)
-        if key and waiting.get(key):
-            _fill(item, rest.pop(waiting[key].pop())[1])
-            del open_[place]
+    keys = {place: _key(sign, place, item) for place, item in open_.items()}
+    counts = Counter(keys.values())
+    uneven = {key for key in counts if evenly and counts[key] != len(waiting.get(key, ()))}
+    for place, key in keys.items():
+        if key and key not in uneven and waiting.get(key):
+            _fill(open_.pop(place), rest.pop(waiting[key].pop())[1])
 
 
 def _key(sign: _Sign, place: int, item: dict[str, Any]) -> str:
