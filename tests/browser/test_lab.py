@@ -1,0 +1,145 @@
+"""`%%responses` in a real JupyterLab: the answer streams, stops, settles, and is there when the file is opened again.
+
+One notebook for all tests, a cell or two for each: opening a notebook takes longer than all that they do.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lab import LabPage
+    from playwright.sync_api import Browser
+
+LONG = """%%responses --model demo-long --param 'metadata={"demo_count":"400","demo_delay":"0.02"}'\nCount"""
+CELLS = {
+    "load": "%load_ext nbresponses",
+    "slow": "%%responses --model demo-slow\nOne two three four five six seven eight nine ten",
+    "image": """%%responses --model demo-image --param 'metadata={"demo_delay":"0.4"}'\nA landscape""",
+    "long": LONG,
+    "what came": "len(_responses.response.output_text), _responses.ending",
+    "long again": LONG,
+    "how it ended": "_responses.ending",
+    "tools": "%%responses --model demo-tools\nWeather in Oslo?",
+    "html": "%%responses\nHello <b>you</b>",
+    "reloaded": "%%responses --model demo-slow\nEleven twelve thirteen fourteen fifteen sixteen seventeen eighteen",
+    "shown again": "from nbresponses import show\nshow(_responses)",
+}
+AT = {name: place for place, name in enumerate(CELLS)}
+STREAMING = "document.querySelector('.nbr-md')?.innerText.length > 40"
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Browser) -> Iterator[LabPage]:
+    from lab import LabPage, LabServer
+
+    with LabServer() as server, LabPage(server, browser, "answers.ipynb", CELLS.values()) as page:
+        page.run(AT["load"])
+        yield page
+
+
+def test_text_streams_and_settles(lab: LabPage, shots: Path) -> None:
+    cell = AT["slow"]
+    lab.start(cell)
+    lab.wait_text(cell, "This demo takes")
+    assert lab.running(cell)
+    assert lab.page.is_visible(".nbr-stop")
+    lab.page.screenshot(path=shots / "lab_streaming.png")
+    lab.wait(cell)
+    lab.page.wait_for_selector(".nbr", state="detached")
+    lab.page.screenshot(path=shots / "lab_settled.png")
+    bundles = [output["data"] for output in lab.outputs(cell) if output["output_type"] == "display_data"]
+    assert sorted(bundles[-1]) == ["text/html", "text/markdown", "text/plain"]
+    assert "seven eight nine ten" in lab.text(cell)
+
+
+def test_an_image_sharpens(lab: LabPage, shots: Path) -> None:
+    lab.start(AT["image"])
+    seen = []
+    for number in (1, 2, 3):
+        caption = f"document.querySelector('.nbr-image figcaption')?.innerText.includes('preview {number}')"
+        lab.page.wait_for_function(caption, polling=20)
+        seen.append(lab.page.eval_on_selector(".nbr-image img", "image => image.src"))
+    lab.page.screenshot(path=shots / "lab_image.png")
+    lab.wait(AT["image"])
+    assert len(set(seen)) == 3
+    assert all(source.startswith("blob:") for source in seen)
+    lab.page.wait_for_selector(".jp-OutputArea img[src^='data:image/png']")
+
+
+def test_stop_ends_the_stream_and_keeps_what_came(lab: LabPage) -> None:
+    cell = AT["long"]
+    lab.start(cell)
+    lab.page.wait_for_function(STREAMING)
+    lab.page.click(".nbr-stop")
+    clicked = time.monotonic()
+    lab.wait(cell)
+    assert time.monotonic() - clicked < 1.5, "about 0.1 s expected"
+    lab.page.wait_for_selector(".nbr", state="detached")
+    assert "nterrupted" in lab.text(cell)
+    assert "Traceback" not in lab.text(cell)
+    lab.run(AT["what came"])
+    length, ending = lab.text(AT["what came"]).split("(")[1].strip(")\n").split(", ")
+    assert int(length) > 40
+    assert ending == "'interrupted'"
+
+
+def test_the_toolbar_stops_too(lab: LabPage) -> None:
+    cell = AT["long again"]
+    lab.start(cell)
+    lab.page.wait_for_function(STREAMING)
+    lab.interrupt()
+    clicked = time.monotonic()
+    lab.wait(cell)
+    assert time.monotonic() - clicked < 1.5, "about 0.1 s expected"
+    lab.run(AT["how it ended"])
+    assert "interrupted" in lab.text(AT["how it ended"])
+
+
+def test_a_page_reloaded_in_mid_stream_shows_the_whole_answer(lab: LabPage) -> None:
+    cell = AT["reloaded"]
+    lab.start(cell)
+    lab.wait_text(cell, "This demo")
+    lab.save()
+    lab.page.reload()
+    lab.ready()
+    lab.wait_text(cell, "seventeen eighteen")
+    lab.page.wait_for_selector(".nbr[data-state=completed]")
+    lab.run(AT["shown again"])
+    assert "seventeen eighteen" in lab.text(AT["shown again"])
+    lab.run(cell)
+    lab.page.wait_for_selector(".nbr", state="detached")
+
+
+def test_the_saved_file_shows_the_answer_without_a_kernel(lab: LabPage, tmp_path: Path) -> None:
+    lab.run(AT["tools"])
+    lab.run(AT["html"])
+    lab.page.wait_for_selector(".nbr", state="detached")
+    saved = lab.save()
+    assert "widgets" not in saved["metadata"]
+    assert "widget" not in str([cell["outputs"] for cell in saved["cells"]])
+    lab.end_kernel()
+    lab.open(kernel=False)
+    for cell, words in (("slow", "nine ten"), ("tools", "get_weather"), ("html", "<b>you</b>")):
+        lab.wait_text(AT[cell], words)
+        assert "Error displaying widget" not in lab.text(AT[cell])
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(lab.path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    page = (tmp_path / "answers.html").read_text()
+    assert "get_weather" in page
+    assert "<b>you</b>" not in page
+
+
+def test_nothing_failed_or_came_from_elsewhere(lab: LabPage) -> None:
+    assert lab.errors == []
+    assert lab.foreign(lab.server.origin) == []
