@@ -199,16 +199,18 @@ class Wire:
         return cls.created(first) + b"".join(deltas) + cls.end(number=first + len(texts) + 1)
 
     @classmethod
-    def error(cls, status: int, body: Any = b"", **headers: Any) -> bytes:
+    def error(cls, status: int, body: Any = b"", *, keep: bool = False, **headers: Any) -> bytes:
+        headers.setdefault("connection", "keep-alive" if keep else "close")
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {status} X\r\nx-request-id: req_err\r\ncontent-length: {len(raw)}\r\n{lines}\r\n"
         return head.encode() + raw
 
     @staticmethod
-    def json(body: Any) -> bytes:
+    def json(body: Any, *, keep: bool = False) -> bytes:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(raw) + raw
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}\r\n"
+        return (head + f"connection: {'keep-alive' if keep else 'close'}\r\n\r\n").encode() + raw
 
 
 @pytest.fixture

@@ -98,7 +98,9 @@ def test_create_does_not_stream(serve, client_of):
 
 def test_connections_are_used_again(serve, wire, client_of):
     answer = [wire.CHUNKED, wire.chunk(wire.answer("a")), wire.LAST_CHUNK, "keep"]
-    server = serve(answer, [wire.json({"id": "r"}), "keep"], answer, [wire.error(400), "keep"], answer)
+    server = serve(
+        answer, [wire.json({"id": "r"}, keep=True), "keep"], answer, [wire.error(400, keep=True), "keep"], answer
+    )
     client = client_of(server)
     client.stream("x").get_final_response()
     client.retrieve("r")

@@ -23,7 +23,7 @@ def loop_threads():
 
 
 def test_one_thread_for_all_clients_from_first_use_to_last_close(serve, wire):
-    server = serve([wire.json({"data": []}), "keep"])
+    server = serve([wire.json({"data": []}, keep=True), "keep"])
     assert loop_threads() == []
     first, second = Client(base_url=server.base_url), Client(base_url=server.base_url)
     assert loop_threads() == []
@@ -38,7 +38,7 @@ def test_one_thread_for_all_clients_from_first_use_to_last_close(serve, wire):
 
 
 def test_a_forgotten_client_ends_it_and_its_connections(serve, wire, wait_until):
-    server = serve([wire.json({"data": []}), "keep"])
+    server = serve([wire.json({"data": []}, keep=True), "keep"])
     client = Client(base_url=server.base_url)
     client.models()
     del client
@@ -48,7 +48,7 @@ def test_a_forgotten_client_ends_it_and_its_connections(serve, wire, wait_until)
 
 
 def test_a_cycle_is_no_hindrance(serve, wire, wait_until):
-    server = serve([wire.json({"data": []}), "keep"])
+    server = serve([wire.json({"data": []}, keep=True), "keep"])
     client = Client(base_url=server.base_url)
     client.models()
     client.myself = client
@@ -123,7 +123,7 @@ def test_soon_after_the_end_does_nothing():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_after_a_fork_the_child_has_a_thread_of_its_own(serve, wire):
-    server = serve([wire.json({"data": [{"id": "m"}]}), "keep"])
+    server = serve([wire.json({"data": [{"id": "m"}]}, keep=True), "keep"])
     client = Client(base_url=server.base_url)
     client.models()
     with warnings.catch_warnings():
