@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 
 import anyio
@@ -145,20 +146,13 @@ def test_mistakes_stay_what_they_are():
 def test_a_foreign_text_is_scrubbed():
     """h11 quotes a header value that cannot be sent."""
 
-    async def hear_out(reader, writer):
-        await reader.read()
-        writer.close()
-
-    async def send():
+    async def send(port):
         secrets = SecretHeaders(lambda: {"Authorization": "Bearer sk-secret-1\n"})
         async with httpx.AsyncClient(trust_env=False) as client:
             transport = HttpTransport(client, secrets=secrets, scrub=lambda text: text.replace("sk-secret-1", "***"))
-            server = await asyncio.start_server(hear_out, "127.0.0.1", 0)
-            async with server:
-                port = server.sockets[0].getsockname()[1]
-                await transport.send(HttpCall("GET", f"http://127.0.0.1:{port}/"))
+            await transport.send(HttpCall("GET", f"http://127.0.0.1:{port}/"))
 
-    with pytest.raises(Disconnected) as caught:
-        asyncio.run(send())
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(Disconnected) as caught:
+        asyncio.run(send(server.getsockname()[1]))
     assert "sk-secret" not in str(caught.value)
     assert "***" in str(caught.value)
