@@ -105,7 +105,7 @@ class DemoServer:
 
     @fault.setter
     def fault(self, fault: str | Mapping[str, Any] | Fault | None) -> None:
-        self._service.fault = Fault.parse(fault)
+        self._service.set_fault(Fault.parse(fault))
 
     def start(self) -> Self:
         """Returns when the server takes requests. Does nothing if it runs already."""

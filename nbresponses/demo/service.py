@@ -22,6 +22,7 @@ from nbresponses.demo.wire import ApiError, Ids, Json, not_found, previous_not_f
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+_OF_THE_SERVER = ""  # the key under which hits of the server's own fault are counted
 _LOGGED = 10_000
 
 
@@ -185,9 +186,14 @@ class Service:
             raise ApiError(400, f"metadata.demo_fault: {error}", param="metadata") from error
         if fault.times is None:
             return fault
-        key = f"{given}"
+        key = _OF_THE_SERVER if given is None else str(given)
         self._hits[key] += 1
         return fault if self._hits[key] <= fault.times else Fault()
+
+    def set_fault(self, fault: Fault) -> None:
+        """A new fault of every answer, which has hit nothing yet."""
+        self.fault = fault
+        self._hits.pop(_OF_THE_SERVER, None)
 
     def now(self) -> int:
         return int(time.time())

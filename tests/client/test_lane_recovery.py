@@ -35,15 +35,35 @@ TEXTS = [
 
 
 @contextmanager
-def demo_lanes(
-    *, delay: float = 0, fault: str | None = None, age: float = 3600.0, **fields: Any
-) -> Iterator[tuple[DemoServer, LaneManager]]:
+def lanes_at(server: DemoServer, **fields: Any) -> Iterator[LaneManager]:
     with (
-        DemoServer(delay=delay, fault=fault, connection_age=age) as server,
         Client(base_url=server.base_url) as client,
         client.lanes(model="demo-echo", transport="websocket", **{**QUICK, **fields}) as lanes,
     ):
+        yield lanes
+
+
+@contextmanager
+def demo_lanes(
+    *, delay: float = 0, fault: str | None = None, age: float = 3600.0, **fields: Any
+) -> Iterator[tuple[DemoServer, LaneManager]]:
+    with DemoServer(delay=delay, fault=fault, connection_age=age) as server, lanes_at(server, **fields) as lanes:
         yield server, lanes
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[DemoServer]:
+    with DemoServer(delay=0) as server:
+        yield server
+
+
+def killed(server: DemoServer, cut: int, **fields: Any) -> tuple[list[ResponseStream | None], list[str], Counter[str]]:
+    """A run whose first connection is closed after so many messages: its streams, notices, and what ran how often."""
+    server.fault = f"close_at:{cut},close_code:1011,times:1"
+    before = Counter(server.created)
+    with lanes_at(server, **fields) as lanes:
+        streams = run(lanes)
+    return streams, lanes.notices, Counter(server.created) - before
 
 
 def run(lanes: LaneManager) -> list[ResponseStream | None]:
@@ -65,9 +85,9 @@ def texts(streams: list[ResponseStream | None]) -> list[str | None]:
 
 
 @pytest.fixture(scope="module")
-def messages() -> int:
+def messages(server: DemoServer) -> int:
     """How many messages the server sends in an undisturbed run."""
-    with demo_lanes() as (_, lanes):
+    with lanes_at(server) as lanes:
         assert texts(run(lanes)) == TEXTS
         return len([message for message in lanes.capture if message.direction == "in"])
 
@@ -75,15 +95,13 @@ def messages() -> int:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 def test_killed_at_every_message_nothing_is_lost_when_repeating_is_allowed(
-    messages: int, store: bool, capsys: pytest.CaptureFixture[str]
+    server: DemoServer, messages: int, store: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counts: Counter[str] = Counter()
     for cut in range(messages):
-        fault = f"close_at:{cut},close_code:1011,times:1"
-        with demo_lanes(fault=fault, store=store, on_uncertain="retry") as (_, lanes):
-            streams = run(lanes)
+        streams, notices, _ = killed(server, cut, store=store, on_uncertain="retry")
         found = texts(streams)
-        assert found == TEXTS, (cut, lanes.notices)
+        assert found == TEXTS, (cut, notices)
         counts["cuts"] += 1
         counts["lost"] += sum(text != wanted for text, wanted in zip(found, TEXTS, strict=True))
         notices = [notice for stream in streams if stream is not None for notice in stream.notices]
@@ -98,13 +116,12 @@ def test_killed_at_every_message_nothing_is_lost_when_repeating_is_allowed(
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 def test_killed_at_every_message_nothing_runs_twice_when_it_is_not(
-    messages: int, store: bool, capsys: pytest.CaptureFixture[str]
+    server: DemoServer, messages: int, store: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counts: Counter[str] = Counter()
     for cut in range(messages):
-        with demo_lanes(fault=f"close_at:{cut},close_code:1011,times:1", store=store) as (server, lanes):
-            streams = run(lanes)
-            assert max(server.created.values(), default=0) <= 1, (cut, server.created)
+        streams, _, ran = killed(server, cut, store=store)
+        assert max(ran.values(), default=0) <= 1, (cut, ran)
         counts["cuts"] += 1
         for stream, wanted in zip(streams, TEXTS, strict=True):
             if stream is None:
