@@ -106,9 +106,10 @@ def _dollars(state: StateInline, silent: bool) -> bool:
     if src.startswith("$$$", pos) or (pos and src[pos - 1] == "$"):
         return False
     end = _find(state, "$$", pos + 2)
+    if end < 0 or src.startswith("$$$", end):
+        return False
     content = src[pos + 2 : end]
-    clearly = _TEX.search(content) is not None or len(content.split()) == 1
-    if end < 0 or src.startswith("$$$", end) or not clearly:
+    if _TEX.search(content) is None and len(content.split()) != 1:
         return False
     return _push(state, silent, DISPLAY, content, markup="$$", end=end + 2)
 
@@ -116,8 +117,10 @@ def _dollars(state: StateInline, silent: bool) -> bool:
 def _backslashed(state: StateInline, start: str, silent: bool) -> bool:
     closing = {"\\(": "\\)", "\\[": "\\]"}[start]
     end = _find(state, closing, state.pos + 2)
+    if end < 0:
+        return False
     content = state.src[state.pos + 2 : end]
-    if end < 0 or start in content or (start == "\\[" and _TEX.search(content) is None):
+    if start in content or (start == "\\[" and _TEX.search(content) is None):
         return False
     return _push(state, silent, INLINE if start == "\\(" else DISPLAY, content, markup=start, end=end + 2)
 

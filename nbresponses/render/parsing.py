@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Token", "image_source", "parse", "plain"]
 
 _NESTING = 40  # of markdown-it: some twenty lists within each other; what is deeper it would leave out
-_BUDGET = 400_000  # the weight of one text's markers: a few seconds of parsing
+_BUDGET = 200_000  # the weight of one text's markers: a few seconds of parsing
 _MARKERS = re.compile(r"[*_~`&<>|\\$!{}@:]")
 _BARE_URL = re.compile(r"https?://[^\s<>\"\\`{}|^\[\]$]{1,2000}", re.IGNORECASE)
 _LONGEST_ADDRESS = 100  # characters shown of an address that is no link

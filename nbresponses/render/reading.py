@@ -72,13 +72,14 @@ def blocks(
     pictures = _previews(output, getattr(response, "partial_images", None), previews)
     found: list[Block] = []
     for index, item in enumerate(output):
-        if _call_id(item) in answers and item is answers[_call_id(item)]:
-            continue
+        place = answers.get(_call_id(item))
+        if place == index:
+            continue  # it stands with its call
         found += item_blocks(
             item,
             index,
             live=live and (index == len(output) - 1 or _is_running(item)),
-            answer=answers.get(_call_id(item)),
+            answer=None if place is None else output[place],
             result=(results or {}).get(_call_id(item), ""),
             seconds=(seconds or {}).get(index),
             preview=pictures.get(index),
@@ -183,15 +184,15 @@ def _call_id(item: dict[str, Any]) -> str:
     return call_id if isinstance(call_id, str) else ""
 
 
-def _answers(output: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Output items that hold a call's result, by call id, where the call itself came before them."""
+def _answers(output: list[dict[str, Any]]) -> dict[str, int]:
+    """Call id → place of the output item that holds the call's result, where the call itself came before it."""
     called: set[str] = set()
-    found: dict[str, dict[str, Any]] = {}
-    for item in output:
+    found: dict[str, int] = {}
+    for index, item in enumerate(output):
         kind, call_id = text(item.get("type")), _call_id(item)
         if kind.endswith("_output") and kind != "tool_search_output":
             if call_id in called and call_id not in found:
-                found[call_id] = item
+                found[call_id] = index
         elif call_id and kind in TOOL_ITEMS:
             called.add(call_id)
     return found
