@@ -63,10 +63,10 @@ function listLinks(block, list, notes) {
   list.replaceChildren(...notes.map(({ words, url }) => element("li", "", link(clean(words), url))));
 }
 
-/** Reasoning, folded: its head shows the last line and the time while it runs, and how long it took afterwards. */
+/** Reasoning, folded: its head shows the last line while it runs, and how long it took. */
 class Reasoning {
   constructor(options) {
-    this.title = element("span", "nbr-title", "Thinking");
+    this.title = element("span", "nbr-title", "Reasoning");
     this.last = element("span", "nbr-last nbr-dim");
     this.time = element("span", "nbr-time nbr-dim");
     this.body = element("div", "nbr-think-body");
@@ -80,7 +80,6 @@ class Reasoning {
     this.item = item;
     const { facts } = item;
     this.node.classList.toggle("nbr-busy", !facts.done);
-    this.title.textContent = facts.done ? "Thought" : "Thinking";
     grow(this.last, facts.done ? "" : lastLine(item.parts));
     this.tick();
     if (this.node.open) this.draw();
@@ -90,7 +89,7 @@ class Reasoning {
   tick() {
     const { facts, born } = this.item;
     const seconds = facts.done ? facts.seconds : (facts.elapsed ?? 0) + (performance.now() - born) / 1000;
-    this.time.textContent = facts.done && seconds >= 0 ? `for ${duration(seconds)}` : duration(seconds);
+    grow(this.time, duration(seconds));
   }
 
   draw() {
@@ -171,8 +170,7 @@ class Picture {
     const image = images.get(0);
     if (image?.data && image !== this.shown) {
       this.shown = image;
-      const old = this.image.src;
-      this.image.onload = this.image.onerror = () => old && URL.revokeObjectURL(old);
+      release(this.image.src);
       this.image.src = URL.createObjectURL(new Blob([image.data], { type: image.mime }));
       this.image.hidden = false;
     }
@@ -183,7 +181,7 @@ class Picture {
   }
 
   dispose() {
-    if (this.image.src) URL.revokeObjectURL(this.image.src);
+    release(this.image.src);
   }
 }
 
@@ -206,8 +204,13 @@ class Sound {
   }
 
   dispose() {
-    if (this.player) URL.revokeObjectURL(this.player.src);
+    release(this.player?.src);
   }
+}
+
+/** Let the bytes behind an address go, when whoever still loads it is through. */
+function release(url) {
+  if (url) setTimeout(() => URL.revokeObjectURL(url), 5000);
 }
 
 const KINDS = { message: Message, refusal: Refusal, reasoning: Reasoning, image: Picture, audio: Sound, alert: Alert };

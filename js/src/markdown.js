@@ -10,7 +10,7 @@ import MarkdownIt from "markdown-it";
 import { clean, element, LINE_ENDS, link, safeUrl } from "./text.js";
 
 const NESTING = 40;
-const MARKERS = 100_000; // in one open block; beyond, parsing would hold up the page
+const BUDGET = 20_000; // markers parsed at once: some 50 ms. A block with more of them is shown as it was written
 const TAGS =
   "p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s a table thead tbody tr th td img var".split(" ");
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
@@ -25,7 +25,7 @@ const RULES = {
 };
 
 const FORMULA =
-  /\\\([^\n]+?\\\)|\\\[[\s\S]+?\\\]|\$\$(?!\$)[\s\S]+?\$\$|(?<![\w$])\$(?![\s$])(?:[^$\n\\]|\\.)*?(?<!\s)\$(?![\w$])/y;
+  /\\\([^\n]{1,999}?\\\)|\\\[[^]{1,999}?\\\]|\$\$(?!\$)[^]{1,999}?\$\$|(?<![\w$])\$(?![\s$])(?:[^$\n\\]|\\.){1,999}?(?<!\s)\$(?![\w$])/y;
 
 /** A formula stays as it was written: no emphasis or escape in it is read. It is set when the answer settles. */
 function formula(state, silent) {
@@ -93,28 +93,37 @@ export class LiveMarkdown {
     const state = part.text.length * 2 + (closed ? 1 : 0);
     if (state === this.drawn) return;
     this.drawn = state;
-    const tail = part.text.slice(this.done);
-    const tokens = this.parse(tail);
-    if (!tokens) {
-      this.open.replaceChildren(element("pre", "", clean(tail)));
-      return;
+    let tail = part.text.slice(this.done);
+    for (let chunk; (chunk = affordable(tail)) !== tail; tail = part.text.slice(this.done)) {
+      if (!this.advance(chunk, false)) return this.plain(tail);
     }
+    if (!this.advance(tail, true, closed)) this.plain(tail);
+  }
+
+  /** Take what is known of the text that is not closed yet. False where it cannot be parsed, or nothing came of it. */
+  advance(text, last, closed) {
+    const tokens = this.parse(text);
+    if (!tokens) return false;
     const starts = topLevel(tokens);
-    const lines = lineOffsets(tail);
-    const from = closed ? starts.length : openFrom(tokens, starts, lines, tail);
-    if (from > 0) this.close(tail, tokens, starts, from, lines);
-    this.drawOpen(tokens.slice(starts[from]?.at ?? tokens.length));
+    const lines = lineOffsets(text);
+    const from = closed ? starts.length : openFrom(tokens, starts, lines, text);
+    if (from > 0) this.close(text, tokens, starts, from, lines);
+    if (last) this.drawOpen(tokens.slice(starts[from]?.at ?? tokens.length));
+    return last || from > 0;
+  }
+
+  plain(text) {
+    this.code = null;
+    this.open.replaceChildren(element("pre", "", clean(text)));
   }
 
   parse(text) {
-    const markers = text.match(/[*_~`&<>|\\$\n![]/g)?.length ?? 0;
-    if (markers > MARKERS) return null;
     let tokens;
     try {
       this.env = { references: { ...this.references } };
       tokens = this.md.parse(clean(text), this.env);
     } catch {
-      return null; // the stack, on input made to exhaust it: shown as plain text
+      return null; // the stack, on input made to exhaust it
     }
     return tokens.some((token) => token.nesting === 1 && token.level >= NESTING - 2) ? null : tokens;
   }
@@ -200,6 +209,16 @@ export function grow(node, text) {
   if (first?.nodeType === 3 && node.childNodes.length === 1 && text.startsWith(first.data)) {
     if (text.length > first.data.length) first.appendData(text.slice(first.data.length));
   } else node.textContent = text;
+}
+
+/** The text, or as much of it as can be parsed at once, up to a blank line: a long text is closed piece by piece. */
+function affordable(text) {
+  let cost = 0;
+  for (const { 0: marker, index } of text.matchAll(/[*_~`&<>|\\$\n![]/g)) {
+    cost += marker === "[" ? 10 : 1;
+    if (cost > BUDGET) return text.slice(0, text.lastIndexOf("\n\n", index) + 2);
+  }
+  return text;
 }
 
 function topLevel(tokens) {
