@@ -3,7 +3,7 @@
 Rules
 1. An event with a stream_id belongs to what that lane has in flight, an event without one to the default lane's. What
    comes on a lane with nothing in flight belongs to the lane's last request, and only to its capture.
-2. A lifecycle event that names a response that has ended belongs to that response's request, never to its successor.
+2. A terminal event that names a response that has ended belongs to that response's request, never to its successor.
 3. A stream_id that is no text, and a payload that is no event, are the connection's; no lane sees them.
 4. A response that nobody asked for gets a ticket of its own on its lane.
 5. Response events without a stream_id, while only named requests are in flight and none was ever sent back: the server
@@ -115,13 +115,19 @@ def _owner(
 
 
 def _late(state: LaneState, event: Event, request: Request | None) -> int | None:
-    """The ticket of the ended response that a lifecycle event names, if it is not the request in flight."""
-    if event.type not in _STARTS and event.type not in _ENDINGS:
+    """The ticket of the ended response that a lifecycle event names, if it is not the request in flight.
+
+    A start counts as late only where nothing is in flight, so that a server which gives all responses one id is read.
+    """
+    if event.type not in _ENDINGS and (event.type not in _STARTS or request is not None):
         return None
-    node = state.lineage.get(_response(event).get("id"))
-    if node is None or node.state == "running" or (request is not None and node.ticket == request.ticket):
+    response_id = _response(event).get("id")
+    node = state.lineage.get(response_id if isinstance(response_id, str) else None)
+    if node is None or node.state == "running":
         return None
-    return node.ticket
+    current = request.node if request is not None else None
+    own = current is not None and (current is node or current.id == response_id)
+    return None if own else node.ticket
 
 
 def _quiet_lane(state: LaneState, connection: Connection, name: str | None) -> Lane | None:
@@ -227,7 +233,8 @@ def _finish(state: LaneState, request: Request, event: Event, at: float) -> list
     if steered or state.steering.waits(node.id):
         lane.steered, lane.steered_at = node.id, at
         state.alarm(at, state.settings.steer_timeout)
-    state.lineage.prune(_needed(state))
+    if state.lineage.crowded:
+        state.lineage.prune(_needed(state))
     return actions
 
 

@@ -151,7 +151,7 @@ def _fork_before(state: LaneState, connection: Connection, head: Request) -> Req
     state.forks = [fork for fork in state.forks if fork.state in _NEEDS_PARENT]
     for fork in state.forks:
         node = state.lineage.get(fork.parent)
-        if node is None or node.stored or not fork.barrier or fork.ticket >= head.ticket or fork.lane is head.lane:
+        if node is None or node.stored or fork.ticket >= head.ticket or fork.lane is head.lane:
             continue
         from_here = state.echo is False or node.lane == head.lane.name
         if from_here and fork.lane.connection is connection and connection.cache.holds(node.id):

@@ -237,7 +237,7 @@ class LaneState:
         items = as_items(body.get("input"))
         request = self.register(Request(0, lane, body, items, parent, follows, asked.barrier, queued_at=at))
         source = self.lineage.get(parent)
-        if source is not None and source.lane != lane.name:
+        if source is not None and source.lane != lane.name and asked.barrier:
             self.forks.append(request)
         if lane.active is not None and lane.active.over:
             self.alarm(at, self.settings.release_timeout)

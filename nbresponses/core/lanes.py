@@ -64,7 +64,15 @@ from nbresponses.core.lane_tables import ConnectionInput, ConnectionState, Reque
 from nbresponses.core.lineage import Lineage
 from nbresponses.core.recovery import as_items, call_of, plain, steering_input
 from nbresponses.core.wire import UnknownEvent
-from nbresponses.errors import ConnectionFailed, Disconnected, LaneError, NBResponsesError, Rejected, RequestError
+from nbresponses.errors import (
+    ConnectionFailed,
+    Disconnected,
+    LaneError,
+    NBResponsesError,
+    Rejected,
+    RequestError,
+    TransportError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -376,4 +384,6 @@ def _checked(request: LaneRequest) -> LaneRequest:
 
 def _lasting(failure: NBResponsesError) -> bool:
     """Whether the same attempt would only fail again."""
-    return isinstance(failure, Rejected) and 400 <= failure.status < 500 and failure.status not in {408, 425, 429}
+    if isinstance(failure, Rejected):
+        return failure.status < 500 and failure.status not in {408, 425, 429}
+    return not isinstance(failure, TransportError)

@@ -149,10 +149,13 @@ class Lineage:
                     rows[id(node)] = node.row(depth, [child.id for child in below])
         return list(rows.values())
 
+    @property
+    def crowded(self) -> bool:
+        """Whether it is time to prune."""
+        return len(self._nodes) > max(self._prune_at, self.max_nodes)
+
     def prune(self, needed: Iterable[str]) -> None:
-        """Forget the oldest nodes that none of the needed ones stands on, once there are more than `max_nodes`."""
-        if len(self._nodes) <= max(self._prune_at, self.max_nodes):
-            return
+        """Forget the oldest nodes that none of the needed ones stands on; `max_nodes` / 2 of them stay."""
         kept = {id(node) for start in needed for node in self._ancestors(start)}
         loose = [key for key, node in self._nodes.items() if id(node) not in kept and node.state != "running"]
         for key in loose[: max(0, len(loose) - self.max_nodes // 2)]:

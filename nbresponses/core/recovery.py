@@ -49,7 +49,7 @@ def plan(lineage: Lineage, cache: ServerCache, parent: str | None, *, generation
     node = lineage.get(parent)
     if node is None:
         return Plan("id", parent) if not lost else _refused(parent, "the server does not have it")
-    if node.window is None and node.addressable and not lost and (node.stored or cache.holds(node.id)):
+    if node.window is None and node.addressable and (node.stored or cache.holds(node.id)):
         return Plan("id", node.id)
     context = lineage.context(parent)
     if context is not None:

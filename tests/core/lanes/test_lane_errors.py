@@ -1,11 +1,11 @@
-"""Whose an error or a stray event is, what is sent again after it, and servers that drop stream_id."""
+"""Whose an error or a stray event is, and what is sent again after it."""
 
 from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Record, Repeated
-from nbresponses.errors import DecodeError, LaneError, ProtocolError
+from nbresponses.core.lane_actions import Repeated
+from nbresponses.errors import ConnectionFailed, DecodeError, LaneError, ProtocolError
 
 
 def three_running(w):
@@ -104,6 +104,18 @@ def test_the_age_limit_with_retry_repeats_what_ran_too(world):
     assert w.ending(ticket) == "completed"
 
 
+def test_what_the_age_limit_cut_and_nothing_takes_up_again_is_not_called_safe(world):
+    w = world(on_uncertain="retry", open_attempts=1)
+    ticket = w.submit("a")
+    w.running("a", "r1")
+    w.auto_open = False
+    w.error("websocket_connection_limit_reached")
+    w.generation = 0
+    w.lose(error=ConnectionFailed("refused", url="ws://x"))
+    assert w.ending(ticket) == "error"
+    assert not w.ended[ticket].safe_to_repeat
+
+
 def test_the_age_limit_frees_a_lane_that_waits_for_a_stopped_response(world):
     w = world()
     ticket = w.submit("a")
@@ -136,6 +148,17 @@ def test_a_lost_parent_is_replaced_once_by_the_full_context(world, items, fork):
     w.error("previous_response_not_found", lane)
     assert w.sent() == []
     assert w.ending(ticket) == "error"
+
+
+def test_a_parent_that_a_fork_found_lost_is_lost_for_its_own_lane_too(world):
+    w = world()
+    w.submit("a", "one", store=False)
+    w.answer("a", "a1")
+    w.submit("b", "fork", store=False, previous_response_id="a1")
+    w.error("previous_response_not_found", "b")
+    w.sent()
+    w.submit("a", "two", store=False)
+    assert w.sent_one()["previous_response_id"] is None
 
 
 def test_a_stored_parent_that_the_server_does_not_have_is_not_asked_for_again(world):
@@ -295,9 +318,27 @@ def test_a_terminal_event_that_comes_twice_ends_nothing_else(world):
     first, second = w.submit("a"), w.submit("a", "2")
     w.answer("a", "r1")
     w.completed("a", "r1")
-    w.created("a", "r1")
-    assert w.recorded[first] == ["response.completed", "response.created"]
-    assert second not in w.ended
+    assert w.recorded[first] == ["response.completed"]
+    w.answer("a", "r2")
+    w.created("a", "r2")
+    assert w.recorded[second] == ["response.created"]
+    assert not w.table.status(0.0)["in_flight"]
+
+
+def test_a_server_that_gives_all_responses_one_id_is_read_by_lanes(world):
+    w = world()
+    first, second = w.submit("a"), w.submit("b")
+    w.running("a", "same")
+    w.running("b", "same")
+    w.completed("b", "same")
+    assert (w.ending(first), w.ending(second)) == (None, "completed")
+    w.completed("a", "same")
+    assert w.ending(first) == "completed"
+    third = w.submit("a", previous_response_id=None)
+    w.running("a", "same")
+    fourth = w.submit("b", previous_response_id=None)
+    w.completed("b", "same")
+    assert (w.ending(third), w.ending(fourth)) == (None, "completed")
 
 
 def test_what_comes_on_a_quiet_lane_goes_to_its_last_request(world):
@@ -363,81 +404,3 @@ def test_fields_that_do_not_fit_their_type_do_not_hide_the_end(world):
     w.event("response.completed", "a", response={"id": "r1", "output": []}, sequence_number="seven")
     assert w.ending(ticket) == "completed"
     assert w.table.latest("a") == "r1"
-
-
-# ── A server that drops stream_id ────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_first_named_request_goes_alone_until_its_answer_shows_the_name(world):
-    w = world(known_server=False)
-    for lane in ("a", "b", None):
-        w.submit(lane)
-    assert len(w.sends) == 1
-    w.created("a", "r1")
-    assert len(w.sends) == 3
-    assert w.table.status(0.0)["stream_id"] == "sent back"
-
-
-def test_the_first_named_request_does_not_hold_the_others_for_long(world):
-    w = world(known_server=False, probe_timeout=2.0)
-    w.submit("a")
-    w.submit("b")
-    w.at(2.0)
-    assert len(w.sends) == 2
-
-
-def test_a_server_that_drops_stream_id_gets_one_request_at_a_time(world):
-    w = world(known_server=False)
-    tickets = [w.submit(lane) for lane in ("a", "b", "a", None)]
-    for number in range(4):
-        assert len(w.sends) == number + 1
-        w.answer(None, f"r{number}")
-    assert [send.ticket for send in w.sends] == [tickets[0], tickets[1], tickets[3], tickets[2]]
-    assert {w.ending(ticket) for ticket in tickets} == {"completed"}
-    assert w.notices() == ["stream_id_dropped"]  # said once
-    assert w.table.status(0.0)["stream_id"] == "dropped"
-    assert w.table.latest("a") == "r3"
-
-
-def test_what_is_already_on_its_way_is_matched_by_arrival(world):
-    w = world(known_server=False, probe_timeout=1.0)
-    tickets = [w.submit("a"), w.submit("b")]
-    w.at(1.0)
-    assert len(w.sends) == 2
-    for number in (1, 2):
-        w.answer(None, f"r{number}")
-    assert [w.table.latest(lane) for lane in "ab"] == ["r1", "r2"]
-    assert set(w.ended) == set(tickets)
-
-
-def test_errors_of_such_a_server_belong_to_the_one_request(world):
-    w = world(known_server=False)
-    first, second = w.submit("a"), w.submit("b")
-    w.created(None, "r1")
-    w.error("invalid_prompt")
-    assert w.ending(first) == "error"
-    w.error("invalid_stream_id")
-    assert w.ending(second) == "error"
-    w.error("stray")
-    assert len(w.reports()) == 1
-
-
-def test_such_a_server_caches_one_lane(world):
-    w = world(known_server=False)
-    w.submit("a", "one", store=False)
-    w.answer(None, "a1")
-    w.submit("b", "one", store=False)
-    w.answer(None, "b1")
-    w.sent()
-    w.submit("a", "two", store=False)
-    assert w.sent_one()["previous_response_id"] is None
-    assert "replayed" in w.notices()
-
-
-def test_keepalives_and_errors_do_not_prove_anything(world):
-    w = world(known_server=False)
-    w.submit("a")
-    w.event("keepalive")
-    w.error("odd")
-    assert w.table.status(0.0)["stream_id"] == "unknown"
-    assert len([a for a in w.log if isinstance(a, Record)]) == 0

@@ -81,6 +81,17 @@ def test_no_barrier_where_the_parent_is_stored(world):
     assert len(w.sent()) == 2
 
 
+def test_no_barrier_for_a_fork_on_another_connection(world):
+    w = world(max_names=1, on_name_limit="new_connection", auto_open=False)
+    w.submit("a", "one", store=False)
+    w.opened(w.opens.pop())
+    w.answer("a", "a1")
+    w.sent()
+    w.submit("b", "fork", store=False, previous_response_id="a1")  # its connection is not open yet
+    w.submit("a", "on", store=False)
+    assert w.sent_one()["stream_id"] == "a"
+
+
 def test_a_queued_fork_holds_its_source_too(world):
     w = world(max_in_flight=1)
     chain(w, "a", "one")

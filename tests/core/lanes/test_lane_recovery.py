@@ -232,6 +232,19 @@ def test_the_streamed_items_stand_in_for_an_empty_terminal_output(world, items):
     assert w.table.context("a1") == [items.user("one"), items.message("first"), items.message("second")]
 
 
+def test_items_of_an_attempt_that_was_cut_are_not_mixed_in(world, items):
+    w = world(on_uncertain="retry")
+    w.submit("a", "one", store=False)
+    w.running("a", "a1")
+    w.event("response.output_item.done", "a", item=items.message("cut"), output_index=0)
+    w.lose()
+    w.at(5.0)
+    w.running("a", "a2")
+    w.event("response.output_item.done", "a", item=items.message("whole"), output_index=0)
+    w.completed("a", "a2")
+    assert w.table.context("a2") == [items.user("one"), items.message("whole")]
+
+
 def test_a_half_written_call_is_not_sent_back(world, items):
     w = world()
     w.submit("a", "one", store=False)
@@ -311,6 +324,17 @@ def test_a_failed_continuation_loses_its_parent_a_failed_fork_does_not(world):
     w.submit("a", "two", store=False)
     assert [message.get("previous_response_id") for message in w.sent()] == ["a1", "a1"]
     w.error("invalid_prompt", "a")
+    w.submit("a", "three", store=False)
+    assert w.sent_one()["previous_response_id"] is None
+
+
+def test_a_failed_response_loses_its_parent_too(world):
+    w = world()
+    chain(w, "a", "one")
+    w.submit("a", "two", store=False)
+    w.running("a", "a2")
+    w.event("response.failed", "a", response={"id": "a2", "status": "failed"})
+    w.sent()
     w.submit("a", "three", store=False)
     assert w.sent_one()["previous_response_id"] is None
 

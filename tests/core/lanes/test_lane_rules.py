@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Close, Ended, LaneRequest, Notice, Open, Refuse, Send, Wake
+from nbresponses.core.lane_actions import Close, Ended, LaneRequest, Open, Refuse
 from nbresponses.core.lanes import check_lane_name
-from nbresponses.errors import ConnectionFailed, Disconnected, LaneError, Rejected, RequestError, TimedOut
+from nbresponses.errors import ConnectionFailed, Disconnected, LaneError, Rejected, RequestError
 
 # ── Names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,6 +86,15 @@ def test_the_33rd_name_can_go_to_a_further_connection(world):
     assert w.reports()[0].generation == 1  # lane c is not on connection 1
     w.recv({"type": "response.completed", "response": {"id": "r"}, "stream_id": "c"}, generation=2)
     assert w.ending(3) == "completed"
+
+
+def test_a_lane_whose_name_was_never_used_can_move_to_another_connection(world):
+    w = world(max_names=1, on_name_limit="new_connection", auto_open=False)
+    ticket = w.submit("a")
+    w.stop(ticket)
+    w.submit("b")
+    w.submit("a")
+    assert [row["queued"] for row in w.table.status(0.0)["connections"]] == [1, 1]
 
 
 # ── Order and places ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -249,11 +258,12 @@ def test_jitter_shortens_a_pause_by_up_to_a_half(world):
     assert w.wake == 0.5
 
 
-def test_an_answer_that_will_not_change_is_not_tried_again(world):
+@pytest.mark.parametrize("error", [Rejected(401), Rejected(302), RequestError("base_url", "is not secure")])
+def test_an_answer_that_will_not_change_is_not_tried_again(world, error):
     w = world(auto_open=False)
     ticket = w.submit("a")
-    w.lose(error=Rejected(401, error={"message": "no"}))
-    assert isinstance(w.ended[ticket].error, Rejected)
+    w.lose(error=error)
+    assert w.ended[ticket].error is error
 
 
 def test_a_rejection_can_say_when_to_come_back(world):
@@ -282,6 +292,26 @@ def test_a_pause_with_nothing_to_send_ends_in_rest(world):
     assert w.table.status(w.now)["connections"][0]["state"] == "waiting"
     w.at(60.0)
     assert w.table.status(w.now)["connections"][0]["state"] == "idle"
+
+
+def test_quiet_pauses_do_not_add_up_to_failures(world):
+    w = world(open_attempts=2)
+    for number in range(3):
+        w.do(w.table.wanted(w.now))
+        assert w.generation == number + 1
+        w.lose(1000)
+        w.at(w.now + 60.0)
+    assert w.reports() == []
+
+
+def test_a_connection_that_worked_does_not_count_as_a_failure(world):
+    w = world(open_attempts=1)
+    w.submit("a")
+    w.running("a", "r1")
+    queued = w.submit("a", "2")
+    w.lose()
+    w.at(5.0)
+    assert w.sends[-1].ticket == queued
 
 
 # ── Uncertain requests ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -328,6 +358,18 @@ def test_what_was_certainly_not_written_goes_out_again_without_a_word(world):
     assert w.repeats() == []
 
 
+def test_what_was_not_written_is_no_attempt(world):
+    w = world(on_uncertain="retry", max_attempts=2)
+    ticket = w.submit("a")
+    w.lose(unsent=(ticket,))
+    w.at(5.0)
+    w.lose()
+    assert w.repeats() == ["disconnected"]
+    w.at(10.0)
+    w.lose()
+    assert w.ending(ticket) == "cut_off"
+
+
 def test_a_repeat_that_finds_no_connection_is_not_called_safe(world):
     w = world(on_uncertain="retry", open_attempts=1)
     ticket = w.submit("a")
@@ -338,64 +380,3 @@ def test_a_repeat_that_finds_no_connection_is_not_called_safe(world):
     w.lose(error=ConnectionFailed("refused", url="ws://x"))
     assert w.ending(ticket) == "error"
     assert not w.ended[ticket].safe_to_repeat
-
-
-# ── Waits ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("phase", ["first_event", "idle"])
-def test_every_wait_for_an_event_has_a_limit(world, phase):
-    w = world(**{f"{phase}_timeout": 3.0})
-    ticket = w.submit("a")
-    if phase == "idle":
-        w.running("a", "r1")
-        w.at(2.0)
-        w.delta("a")
-        w.at(4.0)
-        assert ticket not in w.ended
-    w.at(5.0)
-    error = w.ended[ticket].error
-    assert isinstance(error, TimedOut)
-    assert (error.phase, error.seconds) == (phase, 3.0)
-
-
-def test_a_wake_is_asked_for_once_per_limit(world):
-    w = world(first_event_timeout=3.0)
-    w.submit("a")
-    wakes = [action.at for action in w.log if isinstance(action, Wake)]
-    assert wakes == [3.0]
-    assert w.table.ticked(1.0) == []  # harmless
-
-
-# ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_shutting_ends_everything_and_closes_the_socket(world):
-    w = world()
-    tickets = [w.submit("a"), w.submit("a", "2"), w.submit("b")]
-    w.running("b", "r1")
-    actions = w.do(w.table.shut("bye"))
-    assert {w.ending(ticket) for ticket in tickets} == {"interrupted"}
-    assert w.ended[tickets[1]].safe_to_repeat
-    assert not w.ended[tickets[0]].safe_to_repeat
-    assert [action for action in actions if isinstance(action, Close)] == [Close(1, 1000, "bye")]
-    with pytest.raises(LaneError, match="closed"):
-        w.submit("a")
-    assert [type(action) for action in w.table.wanted(0.0)] == [Refuse]
-    assert w.table.shut() == []
-    assert w.table.ticked(100.0) == []
-    assert not [a for a in w.log if isinstance(a, (Send, Notice)) and a is w.log[-1]]
-
-
-def test_closing_a_lane_stops_it_and_lets_it_begin_anew(world):
-    w = world()
-    w.submit("a")
-    w.answer("a", "r1")
-    running, queued = w.submit("a", "2"), w.submit("a", "3")
-    w.do(w.table.lane_closed("a", 0.0))
-    assert {w.ending(running), w.ending(queued)} == {"interrupted"}
-    assert w.table.latest("a") is None
-    assert w.table.lane_closed("never", 0.0) == []
-    w.submit("a", "anew")
-    w.answer("a", "r2")
-    assert "previous_response_id" not in w.sends[-1].message

@@ -252,6 +252,7 @@ def test_required_input_is_filled_from_saved_results(world):
     assert sent["previous_response_id"] == "r1"
     assert sent["input"][:2] == [{**STUB, **RESULT}, {**APPROVAL, "approve": True}]
     assert len(sent["input"]) == 3  # the steering input is the server's to put in front
+    assert w.table._state.lanes["a"].saved == {}  # used up
 
 
 def test_results_in_the_request_itself_are_taken_as_they_are(world):
