@@ -110,7 +110,7 @@ def test_events_of_the_older_assistants_stream_are_unknown_events(name: str) -> 
         ("[DONE]", "malformed JSON", 1),
         ("{", "malformed JSON", 1),
         ('{"s3cr3t', "malformed JSON", 1),
-        ('{"a":1,}', "malformed JSON", 7),
+        ('{"a":1;}', "malformed JSON", 6),
         ("{'s3cr3t':1}", "malformed JSON", 1),
         ('{"s3cr3t":1} x', "extra data", 13),
         ('{"a":"ü€😀" s3cr3t}', "malformed JSON", 17),
