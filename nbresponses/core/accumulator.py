@@ -91,7 +91,8 @@ class Accumulator:
         data: dict[str, Any] = {}
         for event in self._lifecycle.values():
             data.update(_response_of(event))
-        own = [(item.place, item.snapshot()) for item in sorted(self._items, key=lambda item: item.place)]
+        items = sorted(self._items, key=lambda item: item.place)
+        own = [(item.place, item.snapshot()) for item in items]
         joined = merged_output if _ENDINGS.keys() & self._lifecycle.keys() else output_so_far
         data["output"] = joined(data.get("output"), own)
         if data.get("status") is None and self.ending in {"completed", "incomplete", "failed", "cancelled"}:
@@ -100,7 +101,7 @@ class Accumulator:
             data,
             ending=self.ending,
             error=self._error,
-            partial_images=[item.partial_image for item in self._items if item.partial_image],
+            partial_images=[item.partial_image for item in items if item.partial_image],
             audio=self._audio.text() if self._audio.pieces else None,
             audio_transcript=self._transcript.text(),
         )

@@ -54,7 +54,7 @@ def merged_output(final: Any, own: list[_Placed]) -> list[Any]:
     for sign, evenly in _SIGNS:
         _pair(sign, evenly, open_, rest)
     for place, item in rest.values():
-        final.insert(max(place, 0), item)
+        final.insert(min(max(place, 0), len(final)), item)
     return final
 
 

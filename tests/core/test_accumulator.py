@@ -164,11 +164,11 @@ def test_a_preview_of_an_image_stays_true_too() -> None:
     assert accumulator.response.partial_images == ["Yg"]
 
 
-def test_previews_are_the_latest_of_each_item() -> None:
+def test_previews_are_the_latest_of_each_item_in_their_order() -> None:
     where = {"type": "response.image_generation_call.partial_image"}
     accumulator = after(
-        {**where, "output_index": 0, "partial_image_b64": "a"},
         {**where, "output_index": 1, "partial_image_b64": "b"},
+        {**where, "output_index": 0, "partial_image_b64": "a"},
         {**where, "output_index": 0, "partial_image_b64": "c"},
     )
     assert accumulator.response.partial_images == ["c", "b"]

@@ -272,6 +272,15 @@ def test_items_that_the_final_output_lacks_are_put_in_their_place() -> None:
     assert shape(output(*streamed, ends(final))) == [("message", "a"), ("mcp_list_tools", ""), ("message", "C")]
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"), [(10**30, ["final", "odd"]), (-5, ["odd", "final"]), (1, ["final", "odd"])]
+)
+def test_items_with_odd_indexes_have_a_place_too(index: int, expected: list[str]) -> None:
+    final = [{"id": "m", "type": "message", "content": [{"type": "output_text", "text": "final"}]}]
+    items = output(added("m"), arguments("odd", "f", index), ends(final))
+    assert [said for _, said in shape(items)] == expected
+
+
 def test_final_items_are_paired_by_id_then_call_then_place_then_type() -> None:
     def message(id_: str) -> Json:
         return {"id": id_, "type": "message", "content": []}
