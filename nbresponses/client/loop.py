@@ -42,7 +42,7 @@ class _LoopThread:
     def acquire(self) -> tuple[BlockingPortal, asyncio.AbstractEventLoop]:
         with self._lock:
             if self._portal is None or self._loop is None:
-                self._ending = start_blocking_portal(name="nbresponses-loop")
+                self._ending = start_blocking_portal()
                 self._portal = self._ending.__enter__()
                 self._loop = self._portal.call(_running_loop)
             self._leases += 1
@@ -60,6 +60,7 @@ class _LoopThread:
 
 
 async def _running_loop() -> asyncio.AbstractEventLoop:
+    threading.current_thread().name = "nbresponses-loop"
     return asyncio.get_running_loop()
 
 
