@@ -38,7 +38,7 @@ _REORDERING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # embeddings, overrid
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 _SAFE_URL = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s\\]", re.IGNORECASE)
-_NO_URL_CHARACTER = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff\u202a-\u202e\u2066-\u2069<>\"\\]")
+_NO_URL_CHARACTER = re.compile(r"[\s\x00-\x20\x7f-\xa0\ud800-\udfff\u202a-\u202e\u2066-\u2069<>\"\\]")
 
 _JSON_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 _EMPTY = {"{": "}", "[": "]"}

@@ -89,6 +89,7 @@ def test_cleaned_text_is_clean_and_cleaning_it_again_changes_nothing(text: str) 
 
 @settings(max_examples=200)
 @given(st.text(max_size=40) | texts)
+@example("0\u20000")
 def test_a_safe_address_is_http_or_mail_and_one_word(text: str) -> None:
     for address in (text, "https://" + text, "javascript:" + text, "mailto:" + text):
         found = safe_url(address)
