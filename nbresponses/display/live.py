@@ -1,7 +1,8 @@
 """The live view: one widget per cell that is told what changes, and is replaced by the settled bundle at the end.
 
 Rules
-1. Messages are numbered: a page that misses one asks for a snapshot. Each is one batch of changes.
+1. Messages are numbered: a page that misses one asks for a snapshot. Each is one batch of changes: at first all that
+   come (twenty a second), after two seconds ten a second, which still read as smooth and cost half.
 2. The page's state is a trait that is made when somebody asks for it (a page that is reloaded, a second window), so it
    is always up to date and costs nothing on the wire.
 3. `settle` puts the settled bundle in the widget's place. The widget is closed when a page says that it saw the end, so
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveView", "LiveWidget"]
 
+_EAGER = 2.0  # seconds
+_PACE = 0.09  # seconds between two messages then: every other batch
+
 _STATIC = Path(__file__).parent / "static"
 
 
@@ -67,9 +71,6 @@ class LiveWidget(anywidget.AnyWidget):
 class LiveView:
     """Shows one stream in one widget. All methods are the view protocol's; they run on the caller's thread."""
 
-    interval = 0.07
-    """Seconds between two messages: about fourteen a second, which read as smooth, and keep an answer cheap."""
-
     def __init__(self, *, kernel_id: str = "", allow_remote_images: bool = False) -> None:
         self._kernel_id = kernel_id
         self._allow_remote_images = allow_remote_images
@@ -77,6 +78,8 @@ class LiveView:
         self._state = LiveState()
         self._lock = threading.RLock()
         self._number = 0
+        self._waiting = False
+        self._begun = self._sent = time.monotonic()
         self._told: dict[str, Any] = {}
         self._ended = False
         self._stream: ResponseStream | None = None
@@ -94,10 +97,14 @@ class LiveView:
     def apply(self, changes: Sequence[Change]) -> None:
         with self._lock:
             self._state.apply(changes, time.monotonic())
-            self._send()
+            self._waiting = True
+        self.tick()
 
     def tick(self) -> None:
-        """The page has a clock of its own."""
+        """What waits goes out when it is due. The page has a clock of its own."""
+        now = time.monotonic()
+        if self._waiting and (now < self._begun + _EAGER or now >= self._sent + _PACE):
+            self._send()
 
     def settle(self) -> None:
         if self._stream is None or self._widget is None:
@@ -111,6 +118,7 @@ class LiveView:
     # ── what the page is told ──
 
     def _send(self, *, last: bool = False) -> None:
+        self._waiting, self._sent = False, time.monotonic()
         with self._lock:
             told = self._look() if self._state.look else {}
             ops, buffers = self._state.take()
