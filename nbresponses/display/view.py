@@ -37,19 +37,16 @@ class LiveView(Protocol):
         """The stream has ended: show its last state, for good."""
 
 
-def follow(stream: ResponseStream, view: LiveView, *, interval: float | None = None) -> None:
+def follow(stream: ResponseStream, view: LiveView, *, interval: float = INTERVAL) -> None:
     """Show a stream to its end. An interrupt closes it at once; what came is kept and settled.
-
-    The view is told of changes every `interval` seconds: its own `interval` where it has one, else `INTERVAL`.
 
     Raises:
         NBResponsesError: nothing came at all, because the request failed before its first event.
         KeyboardInterrupt: it was stopped here.
     """
     view.start(stream)
-    pace = interval if interval is not None else getattr(view, "interval", INTERVAL)
     try:
-        for changes in stream.batches(pace):
+        for changes in stream.batches(interval):
             if changes:
                 view.apply(changes)
             else:
