@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from nbresponses.errors import NBResponsesError, RequestError
-from nbresponses_magics.commands import request_text, say
+from nbresponses_magics.commands import request_text
 from nbresponses_magics.failures import explain, interrupted, without_traceback
 from nbresponses_magics.interpolate import interpolate, interpolate_json
 from nbresponses_magics.request import body_of
+from nbresponses_magics.saying import say
 
 if TYPE_CHECKING:
     from nbresponses.client.stream import ResponseStream
@@ -44,6 +45,9 @@ def run_cell(session: Session, shell: Any, options: Options, cell: str) -> None:
         if stream is None:
             return
         _bind(shell, options, stream)
+        if options.no_wait:
+            _show_apart(session, shell, options, stream)
+            return
         _show(session, shell, options, stream)
     except RequestError as error:
         raise UsageError(str(error)) from None
@@ -69,10 +73,15 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
     client = session.client(endpoint, insecure=options.insecure)
     if endpoint.demo:
         say(f"Embedded demo server, no real model ({endpoint.source}): {session.demo_url}")
-    stream = client.stream(
-        **{name: value for name, value in body.items() if name not in _KEYWORDS},
-        extra_body={name: value for name, value in body.items() if name in _KEYWORDS} or None,
-    )
+    if options.on_lane:
+        stream = session.lanes.stream(client, options, body, settings=session.settings.value("lanes"))
+        if stream is None:
+            return None
+    else:
+        stream = client.stream(
+            **{name: value for name, value in body.items() if name not in _KEYWORDS},
+            extra_body={name: value for name, value in body.items() if name in _KEYWORDS} or None,
+        )
     if options.capture is not None:
         _tee(stream, options.capture)
     return stream
@@ -113,6 +122,15 @@ def _show(session: Session, shell: Any, options: Options, stream: ResponseStream
     finally:
         if options.replay is None:  # the server may know nothing of a response that is played again
             session.remember(stream)
+
+
+def _show_apart(session: Session, shell: Any, options: Options, stream: ResponseStream) -> None:
+    """Let the stream go on in this cell's output, and return."""
+    from nbresponses.display import choose_view, follow_apart
+
+    widget = session.settings.value("widget") and not options.no_widget
+    view = choose_view(shell, quiet=options.quiet, widget=widget)
+    session.lanes.watch(follow_apart(stream, view, done=lambda: session.remember(stream)))
 
 
 def _end(session: Session, options: Options, stream: ResponseStream) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
+from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import closest, help_text
 from nbresponses_magics.settings import DEFAULTS, project_file
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nbresponses_magics.session import Endpoint, Session
 
-__all__ = ["COMMANDS", "EXAMPLES", "request_text", "run_command", "say"]
+__all__ = ["COMMANDS", "EXAMPLES", "request_text", "run_command"]
 
 EXAMPLES = """\
 %%responses
@@ -30,19 +30,17 @@ Draw that.
 """
 
 
-def say(text: str) -> None:
-    """What a magic has to say goes to the cell's standard output, at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def run_command(session: Session, words: list[str]) -> str:
     """The text that `%responses words…` prints. Without words: settings, endpoint and key variable."""
     if not words:
         return _settings(session)
     name, *rest = words
+    if name in LANE_COMMANDS:
+        return LANE_COMMANDS[name](session.lanes, rest)
     if name not in COMMANDS:
-        hint = closest(name, COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
+        hint = (
+            closest(name, [*COMMANDS, *LANE_COMMANDS]) or f"; the commands are {', '.join([*COMMANDS, *LANE_COMMANDS])}"
+        )
         raise UsageError(f"%responses has no command {name!r}{hint} (a prompt goes into a %%responses cell)")
     if rest:
         raise UsageError(f"%responses {name} takes nothing more: {' '.join(rest)}")
@@ -85,7 +83,7 @@ def _key(session: Session) -> str:
 
 
 def _help(_session: Session) -> str:
-    commands = "  ".join(f"%responses {name}" for name in COMMANDS)
+    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *LANE_COMMANDS])
     return f"{EXAMPLES}\n{help_text()}\ncommands:\n  %responses  {commands}"
 
 

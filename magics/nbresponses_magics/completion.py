@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "complete", "matcher"]
 
+LANE_COMMANDS = frozenset({"wait", "stop", "compact"})
+"""The commands that take names of lanes."""
+
 _MAGIC = re.compile(r"\s*%(%?)responses\s")
 _BY_FLAG = {flag: option for option in OPTIONS for flag in option.flags}
 
@@ -29,6 +32,7 @@ class Known:
     commands: tuple[str, ...] = ()
     models: Iterable[str] = ()
     names: Iterable[str] = field(default=(), repr=False)
+    lanes: Iterable[str] = ()
 
 
 def complete(line: str, known: Known) -> tuple[str, list[str]] | None:
@@ -45,6 +49,8 @@ def complete(line: str, known: Known) -> tuple[str, list[str]] | None:
     option = _BY_FLAG.get(before)
     if option is not None and option.value is not None:
         return _value_of(option.completes, word, known)
+    if not match[1] and words and words[0] in LANE_COMMANDS:
+        return word, _starting(word, known.lanes)
     if not match[1] and not words:
         candidates = [*known.commands, *_BY_FLAG] if word else list(known.commands)
     else:
@@ -68,6 +74,7 @@ def _values(kind: str, word: str, known: Known) -> list[str]:
         "effort": EFFORTS,
         "hosted": HOSTED_TOOLS,
         "name": known.names,
+        "lane": known.lanes,
     }
     return _starting(word, candidates.get(kind, ()))
 

@@ -9,10 +9,12 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from nbresponses.errors import NBResponsesError
 from nbresponses_magics.cell import run_cell
-from nbresponses_magics.commands import COMMANDS, EXAMPLES, run_command, say
+from nbresponses_magics.commands import COMMANDS, EXAMPLES, run_command
 from nbresponses_magics.completion import Known
 from nbresponses_magics.failures import explain, without_traceback
+from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import help_text, parse, split
+from nbresponses_magics.saying import say
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -40,7 +42,7 @@ class ResponsesMagics(Magics):
             self._command(["help"])
         elif line.lstrip().startswith("-"):
             options = parse(line)
-            if options.replay is None:
+            if options.replay is None and not options.warm_up:
                 raise UsageError("a prompt is needed: use a %%responses cell and write it below the line")
             run_cell(self.session, self.shell, options, "")
         else:
@@ -58,4 +60,4 @@ class ResponsesMagics(Magics):
         """What completion may offer from this session."""
         shell: Any = self.shell
         names = [name for name in shell.user_ns if not name.startswith("_") and name not in shell.user_ns_hidden]
-        return Known(tuple(COMMANDS), self.session.model_names(), names)
+        return Known((*COMMANDS, *LANE_COMMANDS), self.session.model_names(), names, self.session.lanes.names())

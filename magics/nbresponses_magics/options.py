@@ -68,6 +68,13 @@ class Options:
     previous: str | None = None
     continue_: bool = False
     background: bool = False
+    lane: str | None = None
+    default_lane: bool = False
+    fork_from: str | None = None
+    new: bool = False
+    warm_up: bool = False
+    steer: bool = False
+    no_wait: bool = False
     base_url: str | None = None
     insecure: bool = False
     out: str | None = None
@@ -79,6 +86,11 @@ class Options:
     quiet: bool = False
     no_widget: bool = False
     no_execute: bool = False
+
+    @property
+    def on_lane(self) -> bool:
+        """Whether the request goes over a lane."""
+        return self.lane is not None or self.default_lane
 
 
 def _value(text: str) -> Any:
@@ -165,6 +177,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(("--previous",), "ID", "continue from this response"),
     Option(("-c", "--continue"), None, "continue from the last completed answer of this notebook"),
     Option(("--background",), None, "let the server go on with the response when the connection ends"),
+    Option(("--lane",), "NAME", "send it over this lane of the notebook's WebSocket", completes="lane"),
+    Option(("--default-lane",), None, "send it over the lane without a name"),
+    Option(("--fork-from",), "LANE", "with --lane: continue from that lane's latest answer", completes="lane"),
+    Option(("--new",), None, "with a lane: start anew instead of continuing its latest answer"),
+    Option(("--warm-up",), None, "with a lane: prepare the server for the next request, and generate nothing"),
+    Option(("--steer",), None, "with a lane: the cell steers what is running there"),
+    Option(("--no-wait",), None, "return at once; the answer goes on streaming into this output"),
     Option(("--base-url",), "URL", "the server, ending in /v1 as a rule"),
     Option(("--insecure",), None, "allow the key to be sent over plain http to a host other than this machine"),
     Option(("-o", "--out"), "NAME", "also bind the result to this variable", read=_name, completes="name"),
@@ -284,12 +303,34 @@ def _check(options: Options) -> None:
         raise UsageError("--previous and --continue exclude each other")
     if options.no_summary and options.reasoning is None:
         raise UsageError("--no-summary needs --reasoning EFFORT")
+    _check_lane(options)
     if options.replay is None:
         if options.speed != _default("speed"):
             raise UsageError("--speed needs --replay FILE")
     elif options.no_execute or options.capture:
         other = "--no-execute" if options.no_execute else "--capture"
         raise UsageError(f"--replay and {other} exclude each other: a replay sends nothing")
+
+
+def _check_lane(options: Options) -> None:
+    if options.lane is not None and options.default_lane:
+        raise UsageError("--lane and --default-lane exclude each other")
+    if not options.on_lane:
+        for name in ("fork_from", "new", "warm_up", "steer"):
+            if getattr(options, name):
+                raise UsageError(f"--{name.replace('_', '-')} needs --lane NAME (or --default-lane)")
+        return
+    origins = {"--fork-from": options.fork_from, "--previous": options.previous, "--new": options.new}
+    given = [name for name, value in origins.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other: each says what the request continues from")
+    if options.continue_:
+        raise UsageError("--continue is not needed on a lane: it continues its latest answer by itself")
+    if options.background or options.replay is not None:
+        other = "--background" if options.background else "--replay"
+        raise UsageError(f"{other} is not possible on a lane")
+    if options.steer and (given or options.warm_up):
+        raise UsageError("--steer adds to what is running: it takes no origin and no --warm-up")
 
 
 def _default(name: str) -> Any:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from IPython.core.error import UsageError
 
+from nbresponses_magics.lanes import SessionLanes
 from nbresponses_magics.settings import DEFAULTS, environment, read_project
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Session:
         self._demo: DemoServer | None = None
         self._demo_asked = False
         self._clients: dict[tuple[Any, ...], Client] = {}
+        self.lanes = SessionLanes()
 
     # ── where requests go ──
 
@@ -177,6 +179,7 @@ class Session:
 
     def close(self) -> None:
         """Close connections and stop the embedded server. Can be called twice."""
+        self.lanes.close()
         clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()

@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "api_key_env": "OPENAI_API_KEY",
     "allow_insecure": False,
     "timeouts": {},
+    "lanes": {},
     "widget": True,
     "tracebacks": False,
 }
@@ -52,6 +53,9 @@ class Responses(Configurable):
         config=True
     )
     timeouts = Instance(dict, allow_none=True, help="Limits in seconds, by name: connect, idle, ...").tag(config=True)
+    lanes = Instance(
+        dict, allow_none=True, help="Settings of the lanes' connection, by name: transport, on_uncertain, ..."
+    ).tag(config=True)
     max_retries = Integer(None, allow_none=True, help="Retries before the first event.").tag(config=True)
     widget = Bool(None, allow_none=True, help="Use a widget for the live view where possible (yes).").tag(config=True)
     tracebacks = Bool(None, allow_none=True, help="Show tracebacks of failed responses (no).").tag(config=True)

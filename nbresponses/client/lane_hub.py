@@ -132,6 +132,10 @@ class LaneHub:
     def save_results(self, lane: str | None, items: Iterable[Mapping[str, Any]]) -> None:
         self.driver.feed(self.table.results(lane, items))
 
+    def stop_lane(self, lane: str | None) -> None:
+        for number in [number for number, ticket in self.driver.tickets.items() if ticket.lane == lane]:
+            self.driver.abandon(number)
+
     def close_lane(self, lane: str | None) -> None:
         self.driver.feed(self.table.lane_closed(lane, time.monotonic()))
 

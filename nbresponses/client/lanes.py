@@ -150,6 +150,10 @@ class Lane(_LaneState):
         """The responses that the server began here by itself, after steering."""
         return list(self._hub.successors.get(self._name, ()))
 
+    def stop(self) -> None:
+        """Stop what runs and waits here; what came is kept. The next request continues the latest completed one."""
+        self._wait(_called, self._hub.stop_lane, self._name)
+
     def close(self) -> None:
         """Stop what runs and what waits here. The lane's next request starts anew."""
         self._parent = None
@@ -286,6 +290,10 @@ class AsyncLane(_LaneState):
     def successors(self) -> list[AsyncResponseStream]:
         """As `Lane.successors`."""
         return list(self._hub.successors.get(self._name, ()))
+
+    async def stop(self) -> None:
+        """As `Lane.stop`."""
+        self._hub.stop_lane(self._name)
 
     async def close(self) -> None:
         """As `Lane.close`."""

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nbresponses.display.bundles import settled, status_line
-from nbresponses.display.view import LiveView, choose_view, follow
+from nbresponses.display.view import LiveView, choose_view, follow, follow_apart
 
-__all__ = ["LiveView", "choose_view", "follow", "settled", "status_line"]
+__all__ = ["LiveView", "choose_view", "follow", "follow_apart", "settled", "status_line"]

@@ -5,17 +5,21 @@ A view draws; it never decides how a stream ends and never reads from the networ
 
 from __future__ import annotations
 
+import contextvars
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbresponses.display.host import kernel_id, shows_widgets
+from nbresponses.errors import NBResponsesError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nbresponses.client.stream import ResponseStream
     from nbresponses.core.accumulator import Change
 
-__all__ = ["INTERVAL", "LiveView", "choose_view", "follow"]
+__all__ = ["INTERVAL", "LiveView", "choose_view", "follow", "follow_apart"]
 
 INTERVAL = 0.05
 """Seconds between two batches of changes: twenty a second look smooth, more cost the front end for nothing."""
@@ -28,7 +32,7 @@ class LiveView(Protocol):
         """The stream that will be shown. Nothing may have arrived yet."""
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """What changed since the last call; never empty."""
+        """What changed since the last call; empty only right after `start`, to open the output."""
 
     def tick(self) -> None:
         """Nothing changed; a clock may go on."""
@@ -45,6 +49,30 @@ def follow(stream: ResponseStream, view: LiveView, *, interval: float = INTERVAL
         KeyboardInterrupt: it was stopped here.
     """
     view.start(stream)
+    _follow_to_the_end(stream, view, interval)
+
+
+def follow_apart(stream: ResponseStream, view: LiveView, *, done: Callable[[], object]) -> threading.Thread:
+    """Show a stream in the output of the present cell while other cells run; `done` is called at its end.
+
+    The output is opened here and now, so that it belongs to this cell; the thread keeps the cell's context.
+    """
+    view.start(stream)
+    view.apply(())
+
+    def run() -> None:
+        try:
+            with suppress(NBResponsesError):  # the view shows what happened; there is no cell left to fail
+                _follow_to_the_end(stream, view, INTERVAL)
+        finally:
+            done()
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), name="nbresponses-view", daemon=True)
+    thread.start()
+    return thread
+
+
+def _follow_to_the_end(stream: ResponseStream, view: LiveView, interval: float) -> None:
     try:
         for changes in stream.batches(interval):
             if changes:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from nbresponses_magics.commands import COMMANDS, EXAMPLES
+from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import OPTIONS, parse
 from nbresponses_magics.settings import Responses, read_project
 
@@ -51,7 +52,7 @@ def test_the_examples_of_the_help_parse() -> None:
 
 
 def test_every_command_is_told() -> None:
-    assert set(re.findall(r"^\| `%responses (\w+)` \|", PAGE, flags=re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^\| `%responses (\w+)` \|", PAGE, flags=re.MULTILINE)) == {*COMMANDS, *LANE_COMMANDS}
 
 
 def test_every_setting_is_told() -> None:

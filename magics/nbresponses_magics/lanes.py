@@ -1,0 +1,190 @@
+"""The notebook's lanes: one connection per client, made with the first cell that asks for it; and their commands.
+
+What a lane continues, forks and limits are the client's business (`nbresponses.client.lanes`); here are names, waiting
+and what is printed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+
+from nbresponses.errors import LaneError
+from nbresponses_magics.saying import say
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from nbresponses import Client
+    from nbresponses.client.lanes import Lane, LaneManager
+    from nbresponses.client.stream import ResponseStream
+    from nbresponses_magics.options import Options
+
+__all__ = ["LANE_COMMANDS", "SessionLanes"]
+
+_SLICE = 0.1  # seconds between two looks, so that an interrupt comes through
+_SUCCESSOR = 30.0  # seconds for the server to begin what steering asked for
+DEFAULT = "(default)"
+"""How the lane without a name is written in commands and tables."""
+
+
+class SessionLanes:
+    """The lane managers of one session, newest last, and the threads that show what nobody waits for."""
+
+    def __init__(self) -> None:
+        self._managers: dict[Client, LaneManager] = {}
+        self._watching: list[threading.Thread] = []
+
+    def stream(
+        self, client: Client, options: Options, body: dict[str, Any], *, settings: dict[str, Any]
+    ) -> ResponseStream | None:
+        """The stream of a cell that names a lane; None where there is nothing to follow (a warm-up, or steering with
+        --no-wait)."""
+        lane = self._manager(client, settings)[options.lane]
+        if options.steer:
+            return self._steered(lane, body, wait=not options.no_wait)
+        if options.fork_from is not None:
+            source = self._manager(client, settings)[_lane_name(options.fork_from)]
+            source.fork(options.lane or "")
+        if options.new:
+            body["previous_response_id"] = None
+        if options.warm_up:
+            response = lane.warm_up([], **{name: value for name, value in body.items() if name != "input"})
+            say(f"{_shown(lane.name)} is warm: its next request continues {response.id}")
+            return None
+        return lane.stream(**body)
+
+    def watch(self, thread: threading.Thread) -> None:
+        self._watching = [*(other for other in self._watching if other.is_alive()), thread]
+
+    def names(self) -> list[str]:
+        """The lanes that were used, for completion and tables."""
+        return [_shown(row["lane"]) for manager in self._managers.values() for row in manager.status()["lanes"]]
+
+    # ── commands ──
+
+    def table(self) -> str:
+        """A line for each lane, and one for each connection."""
+        if not self._managers:
+            return "No lane has been used yet: %%responses --lane NAME"
+        lines: list[str] = []
+        for manager in self._managers.values():
+            status = manager.status()
+            rows = [("lane", "state", "queued", "latest answer")]
+            rows += [
+                (_shown(row["lane"]), str(row["state"]), str(row["queued"]), row["latest"] or "")
+                for row in status["lanes"]
+            ]
+            widths = [max(len(row[column]) for row in rows) for column in range(4)]
+            lines += [
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+            ]
+            for connection in status["connections"]:
+                age = f"{connection['age']:.0f} s old" if connection["age"] is not None else "not open"
+                lines.append(
+                    f"{status['transport'] or 'connection'}: {connection['in_flight']} of 16 in flight, "
+                    f"{connection['names_used']} of 32 names, {age}"
+                )
+            lines += [f"note: {notice}" for notice in manager.notices]
+        return "\n".join(lines)
+
+    def wait(self, names: list[str]) -> str:
+        """Until nothing runs on these lanes (none named: on all), with what is shown of it."""
+        wanted = {_lane_name(name) for name in names}
+        while self._busy(wanted):
+            time.sleep(_SLICE)
+        if not names:
+            for thread in self._watching:
+                while thread.is_alive():
+                    thread.join(_SLICE)
+        return self.table()
+
+    def stop(self, names: list[str]) -> str:
+        for lane in self._named(names, "stop"):
+            lane.stop()
+        return f"stopped: {', '.join(names)}; what came is kept"
+
+    def compact(self, names: list[str]) -> str:
+        texts = []
+        for lane in self._named(names, "compact"):
+            window = lane.compact()
+            texts.append(f"{_shown(lane.name)}: the next request starts from a window of {len(window.output)} items")
+        return "\n".join(texts)
+
+    def close(self) -> None:
+        managers, self._managers = self._managers, {}
+        for manager in managers.values():
+            manager.close()
+        for thread in self._watching:
+            thread.join(2.0)
+        self._watching = []
+
+    # ── inside ──
+
+    def _manager(self, client: Client, settings: dict[str, Any]) -> LaneManager:
+        if client not in self._managers:
+            self._managers[client] = client.lanes(**settings)
+        return self._managers[client]
+
+    def _named(self, names: list[str], command: str) -> list[Lane]:
+        if not names:
+            raise UsageError(f"%responses {command} needs the name of a lane")
+        known = set(self.names())
+        for name in names:
+            if name not in known:
+                used = ", ".join(sorted(known)) or "none"
+                raise UsageError(f"no lane {name!r} has been used here; used: {used}")
+        return [
+            manager[_lane_name(name)]
+            for manager in self._managers.values()
+            for name in names
+            if _lane_name(name) in {row["lane"] for row in manager.status()["lanes"]}
+        ]
+
+    def _busy(self, wanted: set[str | None]) -> bool:
+        rows = [row for manager in self._managers.values() for row in manager.status()["lanes"]]
+        return any(row["state"] != "idle" or row["queued"] for row in rows if not wanted or row["lane"] in wanted)
+
+    def _steered(self, lane: Lane, body: dict[str, Any], *, wait: bool) -> ResponseStream | None:
+        before = len(lane.successors)
+        steer = lane.steer(body.get("input", ""))
+        if steer.state in {"failed", "lost"}:
+            said = (steer.error or {}).get("message") or steer.state
+            raise LaneError(f"{_shown(lane.name)} was not steered: {said}", lane=lane.name)
+        say(f"{_shown(lane.name)}: steering {steer.state}")
+        if steer.required_input:
+            calls = ", ".join(str(stub.get("call_id") or stub.get("type")) for stub in steer.required_input)
+            say(f"it waits for: {calls}")
+            return None
+        until = time.monotonic() + _SUCCESSOR
+        while wait and time.monotonic() < until:
+            if len(lane.successors) > before:
+                return lane.successors[before]
+            if not self._busy({lane.name}):
+                break
+            time.sleep(_SLICE)
+        return None
+
+
+def _shown(name: str | None) -> str:
+    return DEFAULT if name is None else name
+
+
+def _lane_name(text: str) -> str | None:
+    return None if text == DEFAULT else text
+
+
+LANE_COMMANDS: dict[str, Callable[[SessionLanes, list[str]], str]] = {
+    "lanes": lambda lanes, names: lanes.table() if not names else _nothing_more("lanes", names),
+    "wait": SessionLanes.wait,
+    "stop": SessionLanes.stop,
+    "compact": SessionLanes.compact,
+}
+"""Command → what it prints, given the names of lanes."""
+
+
+def _nothing_more(command: str, names: list[str]) -> str:
+    raise UsageError(f"%responses {command} takes nothing more: {' '.join(names)}")
