@@ -1,0 +1,53 @@
+"""The committed module is the built one, small enough, with the licences of what is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "nbresponses" / "display" / "static"
+
+
+def test_the_module_is_small() -> None:
+    assert (STATIC / "live.js").stat().st_size <= 100_000
+
+
+def test_the_module_loads_nothing_from_elsewhere() -> None:
+    source = (STATIC / "live.js").read_text()
+    assert "import(" not in source
+    assert "@import" not in (STATIC / "live.css").read_text()
+    assert "url(" not in (STATIC / "live.css").read_text()
+
+
+def test_licences_are_beside_the_module() -> None:
+    licences = (STATIC / "LICENSES.txt").read_text()
+    packages = json.loads((ROOT / "js" / "package.json").read_text())["dependencies"]
+    for name, version in packages.items():
+        assert f"{name} {version}" in licences
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    assert '"resolved"' not in (ROOT / "js" / "package-lock.json").read_text()
+
+
+@pytest.mark.timeout(180)
+def test_the_committed_module_is_the_built_one(tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        reason = "no npm: the committed module cannot be built again here"
+        if os.environ.get("CI", "").lower() in {"1", "true"}:
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    shutil.copytree(ROOT / "js", tmp_path / "js", ignore=shutil.ignore_patterns("node_modules"))
+    built = tmp_path / "built"
+    built.mkdir()
+    for command in (["npm", "ci", "--silent"], ["node", "build.mjs", str(built)]):
+        done = subprocess.run(command, cwd=tmp_path / "js", capture_output=True, text=True, timeout=150, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+    for name in ("live.js", "live.css", "LICENSES.txt"):
+        assert (built / name).read_text() == (STATIC / name).read_text(), f"{name} is not what `make js` builds"
