@@ -129,7 +129,7 @@ def _show_apart(session: Session, shell: Any, options: Options, stream: Response
     from nbresponses.display import choose_view, follow_apart
 
     widget = session.settings.value("widget") and not options.no_widget
-    view = choose_view(shell, quiet=options.quiet, widget=widget)
+    view = choose_view(shell, quiet=options.quiet, widget=widget, apart=True)
     session.lanes.watch(follow_apart(stream, view, done=lambda: session.remember(stream)))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nbresponses.client.stream import ResponseStream
     from nbresponses.core.accumulator import Change
 
-__all__ = ["PlainView", "QuietView"]
+__all__ = ["PlainView", "QuietView", "WholeView"]
 
 _ASIDE = frozenset({"reasoning_text", "reasoning_summary"})
 _FLOWING = frozenset({"text", "refusal", "transcript", *_ASIDE})
@@ -135,6 +135,13 @@ class PlainView:
     def _flush(self) -> None:
         if self._out is not None:
             self._out.flush()
+
+
+class WholeView(PlainView):
+    """Prints the answer when it is whole: for streams that run beside others, whose pieces would be mixed."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Nothing yet."""
 
 
 class QuietView:

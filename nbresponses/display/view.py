@@ -86,7 +86,7 @@ def _follow_to_the_end(stream: ResponseStream, view: LiveView, interval: float) 
         view.settle()
 
 
-def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> LiveView:
+def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True, apart: bool = False) -> LiveView:
     """The view for this host, by what the host can: a widget in JupyterLab and Notebook 7, display updates behind any
     other kernel, plain text anywhere else.
 
@@ -94,6 +94,7 @@ def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> Live
         shell: the IPython shell, or None outside IPython.
         quiet: show nothing but what a reader must not miss.
         widget: a widget may be used where the front end can show one.
+        apart: other streams are shown at the same time.
     """
     if quiet:
         from nbresponses.display.plain import QuietView
@@ -107,6 +108,6 @@ def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True) -> Live
         from nbresponses.display.updating import UpdatingView
 
         return UpdatingView()
-    from nbresponses.display.plain import PlainView
+    from nbresponses.display.plain import PlainView, WholeView
 
-    return PlainView()
+    return WholeView() if apart else PlainView()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -53,6 +54,8 @@ def test_a_cell_that_does_not_wait_returns_at_once(loaded: Any, capsys: pytest.C
     assert slow.ending is None
     quick = run(loaded, "-m demo-echo --lane b -q", "two")
     assert quick.ending == "completed"
+    while not slow.response.output_text:
+        time.sleep(0.05)
     assert slow.ending is None
     loaded.run_line_magic("responses", "stop a")
     loaded.run_line_magic("responses", "wait")
