@@ -105,7 +105,7 @@ def _owner(
     if name is not None or state.echo or not event.type.startswith("response."):
         return None, []
     unseen = [request for request in connection.in_flight if request.state is RequestState.SENT]
-    used = lane is not None and lane.last is not None and lane.connection is connection
+    used = lane is not None and lane.served > 0 and lane.connection is connection
     if not unseen or (used and (event.type not in _STARTS or lane.steered is not None)):
         return None, []  # nobody waits for it, or it comes late on the default lane
     state.echo = False

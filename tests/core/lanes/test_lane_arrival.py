@@ -71,6 +71,16 @@ def test_such_a_server_caches_one_lane(world):
     assert "replayed" in w.notices()
 
 
+def test_late_events_of_the_default_lane_do_not_prove_it(world):
+    w = world(known_server=False)
+    w.submit(None)
+    w.error("server_error", status=500)  # will be sent again
+    w.submit("a")
+    w.delta(None, "late")
+    assert w.table.status(0.0)["stream_id"] == "unknown"
+    assert w.notices() == []
+
+
 def test_keepalives_and_errors_do_not_prove_anything(world):
     w = world(known_server=False)
     w.submit("a")

@@ -363,7 +363,14 @@ class LaneMachine(RuleBasedStateMachine):
         assert not [a for a in self.w.log if isinstance(a, Notice) and a.kind == "stream_id_dropped"]
 
 
-LaneMachine.TestCase.settings = settings(
-    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestLaneMachine = pytest.mark.timeout(300)(LaneMachine.TestCase)  # a failing example is made small first
+class LongLaneMachine(LaneMachine):
+    """The same, with other examples at each run."""
+
+
+_common = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+LaneMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=50, derandomize=True, **_common)
+LongLaneMachine.TestCase.settings = settings(max_examples=2000, stateful_step_count=60, **_common)
+
+# A failing example is made small first, which takes its time.
+TestLaneMachine = pytest.mark.timeout(300)(LaneMachine.TestCase)
+TestLaneMachineAtLength = pytest.mark.slow(pytest.mark.timeout(900)(LongLaneMachine.TestCase))
