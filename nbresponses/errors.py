@@ -50,6 +50,15 @@ __all__ = [
 class NBResponsesError(Exception):
     """Root of all errors raised by nbresponses."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)  # their facts, not their text, make them anew
+
+
+def _restored(cls: type[NBResponsesError], args: tuple[Any, ...], facts: dict[str, Any]) -> NBResponsesError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(facts)
+    return error
+
 
 class RequestError(NBResponsesError, ValueError):
     """A request that cannot be sent as asked. `field` names what is wrong with it."""
@@ -136,7 +145,7 @@ class ProtocolError(NBResponsesError):
 
 
 class DecodeError(ProtocolError):
-    """A payload that is no event. `offset` is in bytes from the payload's start (None where unknown), `length` its size.
+    """A payload that is no event. `offset` is in bytes from its start (None where unknown), `length` its size.
 
     `excerpt` holds the payload's first characters for debugging. It is left out of the text and the repr because
     payloads hold what users and models wrote.
