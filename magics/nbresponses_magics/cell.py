@@ -130,7 +130,7 @@ def _show_apart(session: Session, shell: Any, options: Options, stream: Response
 
     widget = session.settings.value("widget") and not options.no_widget
     view = choose_view(shell, quiet=options.quiet, widget=widget, apart=True)
-    session.lanes.watch(follow_apart(stream, view, done=lambda: session.remember(stream)))
+    session.lanes.watch(follow_apart(stream, view, done=lambda: session.remember(stream)), view)
 
 
 def _end(session: Session, options: Options, stream: ResponseStream) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nbresponses import Client
     from nbresponses.client.lanes import Lane, LaneManager
     from nbresponses.client.stream import ResponseStream
+    from nbresponses.display import LiveView
     from nbresponses_magics.options import Options
 
 __all__ = ["LANE_COMMANDS", "SessionLanes"]
@@ -36,7 +37,7 @@ class SessionLanes:
 
     def __init__(self) -> None:
         self._managers: dict[Client, LaneManager] = {}
-        self._watching: list[threading.Thread] = []
+        self._watching: list[tuple[threading.Thread, LiveView]] = []
 
     def stream(
         self, client: Client, options: Options, body: dict[str, Any], *, settings: dict[str, Any]
@@ -57,8 +58,9 @@ class SessionLanes:
             return None
         return lane.stream(**body)
 
-    def watch(self, thread: threading.Thread) -> None:
-        self._watching = [*(other for other in self._watching if other.is_alive()), thread]
+    def watch(self, thread: threading.Thread, view: LiveView) -> None:
+        """A thread that shows a stream until it ends, and what it shows it in."""
+        self._watching.append((thread, view))
 
     def names(self) -> list[str]:
         """The lanes that were used, for completion and tables."""
@@ -97,9 +99,11 @@ class SessionLanes:
         while self._busy(wanted):
             time.sleep(_SLICE)
         if not names:
-            for thread in self._watching:
+            watching, self._watching = self._watching, []
+            for thread, view in watching:
                 while thread.is_alive():
                     thread.join(_SLICE)
+                _settle_again(view)
         return self.table()
 
     def stop(self, names: list[str]) -> str:
@@ -118,7 +122,7 @@ class SessionLanes:
         managers, self._managers = self._managers, {}
         for manager in managers.values():
             manager.close()
-        for thread in self._watching:
+        for thread, _ in self._watching:
             thread.join(2.0)
         self._watching = []
 
@@ -167,6 +171,14 @@ class SessionLanes:
                 break
             time.sleep(_SLICE)
         return None
+
+
+def _settle_again(view: LiveView) -> None:
+    """A host without a page (nbclient, papermill) takes updates from the cell that runs, and no others."""
+    from nbresponses.display.updating import UpdatingView
+
+    if isinstance(view, UpdatingView):
+        view.settle()
 
 
 def _shown(name: str | None) -> str:
