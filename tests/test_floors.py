@@ -44,7 +44,7 @@ LIBRARIES = {
     "transports": {"httpx", "httpcore", "h11", "anyio", "websockets", "msgspec"},
     "render": {"markdown_it", "msgspec"},
     "client": {"httpx", "anyio", "msgspec", "tqdm", "nest_asyncio2"},
-    "capture": {"msgspec", "pandas", "pyarrow", "numpy", "matplotlib", "dask", "tqdm"},
+    "capture": {"msgspec", "PIL", "pandas", "pyarrow", "numpy", "matplotlib", "dask", "tqdm"},
     "display": {"IPython", "anywidget", "ipywidgets", "msgspec", "traitlets"},
     "widgets": {"IPython", "anywidget", "ipywidgets", "msgspec", "traitlets"},
 }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import msgspec
 
 from nbresponses.core.decode import decode_kept
-from nbresponses.core.lane_actions import (
+from nbresponses.core.lanes.actions import (
     Accepted,
     Action,
     Close,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.record import Capture
     from nbresponses.client.inbox import Inbox
-    from nbresponses.core.lane_actions import LaneRequest
-    from nbresponses.core.lanes import LaneTable
+    from nbresponses.core.lanes.actions import LaneRequest
+    from nbresponses.core.lanes.table import LaneTable
     from nbresponses.core.wire import Event
 
 __all__ = ["LaneDriver", "Link", "Steer", "Ticket", "event_of"]

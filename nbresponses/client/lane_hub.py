@@ -14,8 +14,8 @@ from nbresponses.capture.record import Capture
 from nbresponses.client.inbox import Inbox
 from nbresponses.client.lane_driver import LaneDriver, Steer, Ticket
 from nbresponses.client.lane_links import HttpLink, SocketLink
-from nbresponses.core.lane_actions import LaneRequest, LaneSettings
-from nbresponses.core.lanes import LaneTable
+from nbresponses.core.lanes.actions import LaneRequest, LaneSettings
+from nbresponses.core.lanes.table import LaneTable
 from nbresponses.core.request import NOT_GIVEN, checked_body
 from nbresponses.errors import Disconnected, LaneError, NBResponsesError, Rejected, RequestError, TimedOut
 from nbresponses.transports.websocket import SocketOptions, open_socket, socket_url
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nbresponses.client.api import Api
     from nbresponses.client.exchange import Exchange
     from nbresponses.client.lane_driver import Link
-    from nbresponses.core.lane_actions import Started
+    from nbresponses.core.lanes.actions import Started
     from nbresponses.core.request import Request
     from nbresponses.core.response import Response
 

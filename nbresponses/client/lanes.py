@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nbresponses.client.inbox import News
 from nbresponses.client.lane_hub import LaneHub
 from nbresponses.client.stream import AsyncResponseStream, ResponseStream
-from nbresponses.core.lanes import check_lane_name
+from nbresponses.core.lanes.table import check_lane_name
 from nbresponses.core.request import NOT_GIVEN
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ by a finalizer that holds no reference to the owner.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import os
 import threading
@@ -45,18 +46,29 @@ class _LoopThread:
                 self._ending = start_blocking_portal()
                 self._portal = self._ending.__enter__()
                 self._loop = self._portal.call(_running_loop)
+                atexit.register(self.end)
             self._leases += 1
             return self._portal, self._loop
 
     def release(self) -> None:
         with self._lock:
             self._leases -= 1
-            if self._leases or self._portal is None or self._ending is None:
-                return
-            portal, ending = self._portal, self._ending
-            self._portal = self._loop = self._ending = None
-            portal.call(portal.stop, True)
-            ending.__exit__(None, None, None)
+            if not self._leases:
+                self._end()
+
+    def end(self) -> None:
+        """Ends the thread with the process: later it would be stopped anywhere, and who waits for it would hang."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        if self._portal is None or self._ending is None:
+            return
+        portal, ending = self._portal, self._ending
+        self._portal = self._loop = self._ending = None
+        atexit.unregister(self.end)
+        portal.call(portal.stop, True)
+        ending.__exit__(None, None, None)
 
 
 async def _running_loop() -> asyncio.AbstractEventLoop:
@@ -80,7 +92,7 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        return self._held is not None and self._process == os.getpid()
+        return self._held is not None and self._process == os.getpid() and not self._held[1].is_closed()
 
     def call(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of a coroutine function that runs in the loop thread. An interrupt here cancels it there."""

@@ -57,6 +57,11 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         return self._part.item.place if self._part.item is not None else None
 
     @property
+    def item(self) -> int | None:
+        """Which item, counted in order of arrival (an output_index can be used twice); None as above."""
+        return self._part.item.order if self._part.item is not None else None
+
+    @property
     def part(self) -> tuple[str, int | None]:
         """(kind, index): "text", "reasoning_summary", "arguments" …; the index is None where the kind has none."""
         return self._part.kind, self._part.index

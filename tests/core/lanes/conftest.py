@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbresponses.core.decode import decode_event
-from nbresponses.core.lane_actions import (
+from nbresponses.core.lanes.actions import (
     Accepted,
     Action,
     Close,
@@ -28,7 +28,7 @@ from nbresponses.core.lane_actions import (
     Steering,
     Wake,
 )
-from nbresponses.core.lanes import LaneTable
+from nbresponses.core.lanes.table import LaneTable
 
 TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbresponses.core.lane_actions import Record
+from nbresponses.core.lanes.actions import Record
 
 
 def test_the_first_named_request_goes_alone_until_its_answer_shows_the_name(world):

@@ -9,7 +9,7 @@ import pytest
 
 from nbresponses.core.accumulator import Accumulator
 from nbresponses.core.failures import judge
-from nbresponses.core.lane_actions import Accepted, Deliver, LaneRequest, Record, Started
+from nbresponses.core.lanes.actions import Accepted, Deliver, LaneRequest, Record, Started
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 IDS = ["B103", "B105", "B110", "B113", "B116", "B118", "B119", "B121", "B126"]

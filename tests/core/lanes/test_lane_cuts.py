@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from nbresponses.core.lane_actions import Deliver, Ended, Repeated
+from nbresponses.core.lanes.actions import Deliver, Ended, Repeated
 
 TURNS = [("a", "plan"), ("b", "risks"), ("c", "fork of a"), ("a", "roll back"), ("b", "more"), ("c", "again")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Repeated
+from nbresponses.core.lanes.actions import Repeated
 from nbresponses.errors import ConnectionFailed, DecodeError, LaneError, ProtocolError
 
 

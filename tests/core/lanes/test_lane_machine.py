@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nbresponses.core.lane_actions import Accepted, LaneRequest, Notice, Refuse, Send, Started
-from nbresponses.core.lane_sending import deadlines
+from nbresponses.core.lanes.actions import Accepted, LaneRequest, Notice, Refuse, Send, Started
+from nbresponses.core.lanes.sending import deadlines
 from nbresponses.errors import ConnectionFailed, LaneError
 from tests.core.lanes.conftest import World
 

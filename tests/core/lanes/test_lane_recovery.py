@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Notice
+from nbresponses.core.lanes.actions import Notice
 from nbresponses.errors import LaneError
 
 CALL = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Close, Ended, LaneRequest, Open, Refuse
-from nbresponses.core.lanes import check_lane_name
+from nbresponses.core.lanes.actions import Close, Ended, LaneRequest, Open, Refuse
+from nbresponses.core.lanes.table import check_lane_name
 from nbresponses.errors import ConnectionFailed, Disconnected, LaneError, Rejected, RequestError
 
 # ── Names ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Started
+from nbresponses.core.lanes.actions import Started
 from nbresponses.errors import LaneError, RequestError
 
 STUB = {"type": "function_call_output", "call_id": "call_1", "name": "f"}

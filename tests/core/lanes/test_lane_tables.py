@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nbresponses.core import lane_state, lane_tables, steering
-from nbresponses.core.lane_actions import LaneSettings
-from nbresponses.core.lane_tables import (
+from nbresponses.core.lanes import state as lane_state
+from nbresponses.core.lanes import steering
+from nbresponses.core.lanes import tables as lane_tables
+from nbresponses.core.lanes.actions import LaneSettings
+from nbresponses.core.lanes.tables import (
     CONNECTION,
     REQUEST,
     STEER,

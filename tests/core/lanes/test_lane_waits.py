@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbresponses.core.lane_actions import Close, Notice, Refuse, Send, Wake
+from nbresponses.core.lanes.actions import Close, Notice, Refuse, Send, Wake
 from nbresponses.errors import LaneError, TimedOut
 
 # ── Waits ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,8 @@
 """WebSocket mode as a state table: many conversations, forks and steering on one connection. No I/O, no clock.
 
 The table is told what happened (`submitted`, `opened`, `received`, `closed`, `ticked` …) and answers with what to do,
-in order (`Open`, `Send`, `Deliver`, `Ended`, `Wake` …: `lane_actions`). The states are data in `lane_tables`; the rules
-stand at the head of `lane_sending` (what goes out when), `lane_receiving` and `lane_errors` (whose event it is),
+in order (`Open`, `Send`, `Deliver`, `Ended`, `Wake` …: `actions`). The states are data in `tables`; the rules
+stand at the head of `sending` (what goes out when), `receiving` and `errors` (whose event it is),
 `recovery` (how a context gets there), `lineage` (what the server still has) and `steering`. Those of the whole:
 
 1. A ticket is one request. It ends exactly once: one `Ended`, whatever happens to its connection.
@@ -46,7 +46,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.core.lane_actions import (
+from nbresponses.core.lanes.actions import (
     Accepted,
     Action,
     Close,
@@ -57,12 +57,12 @@ from nbresponses.core.lane_actions import (
     Report,
     Steering,
 )
-from nbresponses.core.lane_receiving import ITEM_DONE, TURNING, receive, steer_message
-from nbresponses.core.lane_sending import advance, release_socket, shown
-from nbresponses.core.lane_state import Connection, Lane, LaneState
-from nbresponses.core.lane_tables import ConnectionInput, ConnectionState, RequestInput, RequestState
-from nbresponses.core.lineage import Lineage
-from nbresponses.core.recovery import as_items, call_of, plain, steering_input
+from nbresponses.core.lanes.lineage import Lineage
+from nbresponses.core.lanes.receiving import ITEM_DONE, TURNING, receive, steer_message
+from nbresponses.core.lanes.recovery import as_items, call_of, plain, steering_input
+from nbresponses.core.lanes.sending import advance, release_socket, shown
+from nbresponses.core.lanes.state import Connection, Lane, LaneState
+from nbresponses.core.lanes.tables import ConnectionInput, ConnectionState, RequestInput, RequestState
 from nbresponses.core.wire import UnknownEvent
 from nbresponses.errors import (
     ConnectionFailed,

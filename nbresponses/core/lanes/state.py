@@ -1,6 +1,6 @@
 """What the lane table remembers: requests, lanes, connections, and the moves that several inputs share. No I/O.
 
-Only the lane table and its two halves (`lane_sending`, `lane_receiving`) touch these records.
+Only the lane table and its two halves (`sending`, `receiving`) touch these records.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.core.lane_actions import Action, Ended, Ending, LaneRequest, LaneSettings, Repeated
-from nbresponses.core.lane_tables import (
+from nbresponses.core.lanes.actions import Action, Ended, Ending, LaneRequest, LaneSettings, Repeated
+from nbresponses.core.lanes.lineage import Lineage, Node, ServerCache
+from nbresponses.core.lanes.recovery import as_items
+from nbresponses.core.lanes.steering import SteeringBook
+from nbresponses.core.lanes.tables import (
     CONNECTION,
     IN_FLIGHT,
     REQUEST,
@@ -20,9 +23,6 @@ from nbresponses.core.lane_tables import (
     RequestState,
     step,
 )
-from nbresponses.core.lineage import Lineage, Node, ServerCache
-from nbresponses.core.recovery import as_items
-from nbresponses.core.steering import SteeringBook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

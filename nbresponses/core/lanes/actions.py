@@ -16,7 +16,7 @@ from nbresponses.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nbresponses.core.lane_tables import SteerState
+    from nbresponses.core.lanes.tables import SteerState
     from nbresponses.core.wire import Event
     from nbresponses.errors import NBResponsesError
 

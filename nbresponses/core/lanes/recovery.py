@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nbresponses.errors import RequestError
 
 if TYPE_CHECKING:
-    from nbresponses.core.lineage import Lineage, ServerCache
+    from nbresponses.core.lanes.lineage import Lineage, ServerCache
 
 __all__ = ["Plan", "as_items", "call_of", "create_message", "fill_required", "plain", "plan", "steering_input"]
 

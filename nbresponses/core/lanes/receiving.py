@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.core.lane_actions import Action, Deliver, Ending, Notice, Record, Report, Send, Started
-from nbresponses.core.lane_errors import continuation_failed, receive_error
-from nbresponses.core.lane_state import Request
-from nbresponses.core.lane_tables import RequestInput, RequestState
-from nbresponses.core.lineage import Node
-from nbresponses.core.recovery import as_items
-from nbresponses.core.steering import ANSWERS
+from nbresponses.core.lanes.actions import Action, Deliver, Ending, Notice, Record, Report, Send, Started
+from nbresponses.core.lanes.errors import continuation_failed, receive_error
+from nbresponses.core.lanes.lineage import Node
+from nbresponses.core.lanes.recovery import as_items
+from nbresponses.core.lanes.state import Request
+from nbresponses.core.lanes.steering import ANSWERS
+from nbresponses.core.lanes.tables import RequestInput, RequestState
 from nbresponses.core.wire import Event, InvalidEvent, UnknownEvent
 from nbresponses.errors import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nbresponses.core.lane_state import Connection, Lane, LaneState
-    from nbresponses.core.steering import Steer
+    from nbresponses.core.lanes.state import Connection, Lane, LaneState
+    from nbresponses.core.lanes.steering import Steer
 
 __all__ = ["ITEM_DONE", "TURNING", "receive", "steer_message"]
 
@@ -105,9 +105,11 @@ def _owner(
     if name is not None or state.echo or not event.type.startswith("response."):
         return None, []
     unseen = [request for request in connection.in_flight if request.state is RequestState.SENT]
+    if not unseen:
+        return None, []
     used = lane is not None and lane.served > 0 and lane.connection is connection
-    if not unseen or (used and (event.type not in _STARTS or lane.steered is not None)):
-        return None, []  # nobody waits for it, or it comes late on the default lane
+    if lane is not None and used and (event.type not in _STARTS or lane.steered is not None):
+        return None, []  # it comes late on the default lane
     state.echo = False
     connection.cache.one_lane = True
     text = "the server does not send stream_id back: requests go one at a time and are matched by arrival"

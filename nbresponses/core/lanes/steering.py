@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.core.lane_actions import Steering
-from nbresponses.core.lane_tables import STEER, SteerInput, SteerState, step
+from nbresponses.core.lanes.actions import Steering
+from nbresponses.core.lanes.tables import STEER, SteerInput, SteerState, step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,15 +16,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.failures import judge
-from nbresponses.core.lane_actions import Action, Deliver, Notice, Record, Report
-from nbresponses.core.lane_sending import shown
-from nbresponses.core.lane_tables import ConnectionInput, ConnectionState, RequestState
+from nbresponses.core.lanes.actions import Action, Deliver, Notice, Record, Report
+from nbresponses.core.lanes.sending import shown
+from nbresponses.core.lanes.tables import ConnectionInput, ConnectionState, RequestState
 from nbresponses.core.response import error_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nbresponses.core.lane_state import Connection, LaneState, Request
+    from nbresponses.core.lanes.state import Connection, LaneState, Request
     from nbresponses.core.wire import Event
 
 __all__ = ["continuation_failed", "receive_error"]

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbresponses.core.lane_actions import Action, Close, Notice, Open, Send, Wake
-from nbresponses.core.lane_tables import ConnectionInput, ConnectionState, RequestInput, RequestState
-from nbresponses.core.recovery import call_of, create_message, fill_required, plan
+from nbresponses.core.lanes.actions import Action, Close, Notice, Open, Send, Wake
+from nbresponses.core.lanes.recovery import call_of, create_message, fill_required, plan
+from nbresponses.core.lanes.tables import ConnectionInput, ConnectionState, RequestInput, RequestState
 from nbresponses.errors import LaneError, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nbresponses.core.lane_state import Connection, Lane, LaneState, Request
+    from nbresponses.core.lanes.state import Connection, Lane, LaneState, Request
 
 __all__ = ["advance", "deadlines", "release_socket", "shown"]
 
