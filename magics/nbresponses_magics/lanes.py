@@ -149,8 +149,7 @@ class SessionLanes:
         ]
 
     def _busy(self, wanted: set[str | None]) -> bool:
-        rows = [row for manager in self._managers.values() for row in manager.status()["lanes"]]
-        return any(row["state"] != "idle" or row["queued"] for row in rows if not wanted or row["lane"] in wanted)
+        return any(manager.busy(*wanted) for manager in self._managers.values())
 
     def _steered(self, lane: Lane, body: dict[str, Any], *, wait: bool) -> ResponseStream | None:
         before = len(lane.successors)

@@ -164,10 +164,6 @@ class LaneDriver:
             raise LaneError("nothing became of the steering message", lane=lane)
         return self.steers[first.steer]
 
-    def busy(self, lanes: set[str | None]) -> bool:
-        """Whether anything runs or waits on these lanes (none named: on any)."""
-        return any(not ticket.inbox.finished for ticket in self.tickets.values() if not lanes or ticket.lane in lanes)
-
     def notice(self, text: str) -> None:
         self.notices.append(text)
         self._note("notice", text=text)
@@ -218,6 +214,7 @@ class LaneDriver:
     def _tick(self) -> None:
         self._timer = None
         self.feed(self.table.ticked(time.monotonic()))
+        self._tell()
 
     def _deliver(self, action: Deliver) -> None:
         ticket = self.tickets[action.ticket]

@@ -39,6 +39,7 @@ _REFUSING_CLOSE = frozenset({1002, 1003, 1008, 1011})
 """Close codes of servers that accept the handshake and have no WebSocket mode all the same."""
 _SETTINGS = frozenset(field.name for field in dataclass_fields(LaneSettings))
 _OPTIONS = frozenset(field.name for field in dataclass_fields(SocketOptions))
+_AT_REST = frozenset({"idle", "stopped"})
 _UNANSWERED = frozenset({"held", "sent"})
 _COMPACT_FIELDS = frozenset({"model", "instructions"})
 
@@ -148,7 +149,18 @@ class LaneHub:
     async def idle(self, lanes: Sequence[str | None], limit: float | None) -> None:
         """Until nothing runs or waits on these lanes (none named: on all)."""
         wanted = set(lanes)
-        await self._until(lambda: not self.driver.busy(wanted), limit, "wait")
+        await self._until(lambda: not self.busy(wanted), limit, "wait")
+
+    def busy(self, lanes: set[str | None]) -> bool:
+        """Whether something runs or waits on these lanes (none named: on any), a successor that is due included.
+
+        What was stopped here counts no more, although the server may still be at it.
+        """
+        return any(
+            row["queued"] or row["state"] not in _AT_REST
+            for row in self.status()["lanes"]
+            if not lanes or row["lane"] in lanes
+        )
 
     async def connected(self) -> None:
         """Until the first connection stands; raises what kept it from that."""

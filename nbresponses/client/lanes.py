@@ -186,6 +186,10 @@ class LaneManager(_ManagerState):
         """Until nothing runs or waits on these lanes (none named: on all). TimedOut after `timeout` seconds."""
         self._wait(self._hub.idle, names, timeout)
 
+    def busy(self, *names: str | None) -> bool:
+        """Whether something runs or waits on these lanes (none named: on any)."""
+        return self._hub.busy(set(names))
+
     def renew(self) -> None:
         """Replace the connection when what runs has ended: frees its names, and what the server caches is gone."""
         self._wait(_called, self._hub.renew)

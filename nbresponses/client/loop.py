@@ -53,20 +53,27 @@ class _LoopThread:
     def release(self) -> None:
         with self._lock:
             self._leases -= 1
-            if not self._leases:
-                self._end()
+            taken = None if self._leases else self._taken()
+        self._stop(taken)
 
     def end(self) -> None:
         """Ends the thread with the process: later it would be stopped anywhere, and who waits for it would hang."""
         with self._lock:
-            self._end()
+            taken = self._taken()
+        self._stop(taken)
 
-    def _end(self) -> None:
-        if self._portal is None or self._ending is None:
-            return
+    def _taken(self) -> tuple[BlockingPortal, AbstractContextManager[BlockingPortal]] | None:
+        """What has to be stopped, by whoever takes it. Stopped without the lock: a task that ends may ask for it."""
         portal, ending = self._portal, self._ending
         self._portal = self._loop = self._ending = None
         atexit.unregister(self.end)
+        return (portal, ending) if portal is not None and ending is not None else None
+
+    @staticmethod
+    def _stop(taken: tuple[BlockingPortal, AbstractContextManager[BlockingPortal]] | None) -> None:
+        if taken is None:
+            return
+        portal, ending = taken
         portal.call(portal.stop, True)
         ending.__exit__(None, None, None)
 

@@ -403,10 +403,11 @@ class AsyncResponseStream(_StreamState):
             self._task = asyncio.get_running_loop().create_task(self._run(), name="nbresponses-stream")
 
     async def _wait(self, until: float | None) -> None:
-        """Until there is news, at most until that time."""
+        """Until there is news, at most until that time, at most one slice (see `waking`)."""
         self._start()
+        slice_ = time.monotonic() + _SLICE
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(slice_ if until is None else min(until, slice_)):
                 await self._news.wait()
         except TimeoutError:
             pass
