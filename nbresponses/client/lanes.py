@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from nbresponses.client.inbox import News
 from nbresponses.client.lane_hub import LaneHub
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nbresponses.core.response import Response
 
 __all__ = ["AsyncLane", "AsyncLaneManager", "Lane", "LaneManager"]
+
+T = TypeVar("T")
 
 STEER_TIMEOUT = 10.0  # seconds for the server to say what becomes of a steering message
 
@@ -71,13 +73,21 @@ class _ManagerState:
 
     _hub: LaneHub
 
+    def _look(self, function: Callable[[], T]) -> T:
+        """The result of a plain function that reads what the loop changes."""
+        return function()
+
     def lineage(self) -> list[dict[str, Any]]:
         """Which response came from which: one row each, parents before children, with lane, state and depth."""
-        return self._hub.table.lineage()
+        return self._look(self._hub.table.lineage)
 
     def status(self) -> dict[str, Any]:
         """What goes on now: transport, requests in flight and queued, connections (names used, age in s), lanes."""
-        return self._hub.status()
+        return self._look(self._hub.status)
+
+    def busy(self, *names: str | None) -> bool:
+        """Whether something runs or waits on these lanes (none named: on any)."""
+        return self._look(functools.partial(self._hub.busy, set(names)))
 
     @property
     def notices(self) -> list[str]:
@@ -172,6 +182,10 @@ class LaneManager(_ManagerState):
         self._lanes: dict[str | None, Lane] = {}
         self._hub = self._wait(_called, functools.partial(LaneHub, api, _SyncFace(lease), **fields))
 
+    def _look(self, function: Callable[[], T]) -> T:
+        """In the loop's thread, where nothing changes meanwhile."""
+        return cast("T", self._wait(_called, function)) if self._lease.held else function()
+
     def __getitem__(self, name: str | None) -> Lane:
         if name not in self._lanes:
             self._lanes[name] = Lane(self, self._hub, name, self._wait)
@@ -185,10 +199,6 @@ class LaneManager(_ManagerState):
     def wait(self, *names: str | None, timeout: float | None = None) -> None:
         """Until nothing runs or waits on these lanes (none named: on all). TimedOut after `timeout` seconds."""
         self._wait(self._hub.idle, names, timeout)
-
-    def busy(self, *names: str | None) -> bool:
-        """Whether something runs or waits on these lanes (none named: on any)."""
-        return self._hub.busy(set(names))
 
     def renew(self) -> None:
         """Replace the connection when what runs has ended: frees its names, and what the server caches is gone."""
