@@ -11,6 +11,7 @@ from nbresponses.client.base import BaseClient
 from nbresponses.client.lanes import AsyncLaneManager
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import AsyncResponseStream
+from nbresponses.client.waking import waking
 from nbresponses.core.request import NOT_GIVEN, Request
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ def _awaited(
     """The method of the api, as the client's own."""
 
     @functools.wraps(coroutine)
-    def method(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+    async def method(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> T:
         hide_headers(kwargs)
-        return coroutine(self._api, *args, **kwargs)
+        with waking():
+            return await coroutine(self._api, *args, **kwargs)
 
     return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", method)
 

@@ -19,6 +19,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 from nbresponses.client.outcome import final
+from nbresponses.client.waking import WAKING
 from nbresponses.core.accumulator import Accumulator, Change
 from nbresponses.errors import TimedOut
 
@@ -405,7 +406,7 @@ class AsyncResponseStream(_StreamState):
     async def _wait(self, until: float | None) -> None:
         """Until there is news, at most until that time, at most one slice (see `waking`)."""
         self._start()
-        slice_ = time.monotonic() + _SLICE
+        slice_ = time.monotonic() + WAKING
         try:
             async with asyncio.timeout_at(slice_ if until is None else min(until, slice_)):
                 await self._news.wait()

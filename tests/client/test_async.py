@@ -151,6 +151,39 @@ def test_a_cancelled_call_closes_its_connection(serve, wait_until):
     wait_until(lambda: server.requests[0].closed_at)
 
 
+@pytest.mark.parametrize("way", ["entering", "iterating", "batches", "final", "create"])
+def test_an_interrupt_that_does_not_wake_the_loop_is_noticed(serve, wire, way):
+    """As a kernel interrupts an `await` cell: a callback is added, and nothing wakes the loop for it."""
+    silent = [wire.CHUNKED, wire.chunk(wire.created()), "hold"]
+    server = serve(["hold"] if way in {"entering", "create"} else silent)
+
+    async def work(client):
+        if way == "create":
+            await client.create("x")
+        async with client.stream("x") as stream:
+            if way == "batches":
+                async for _ in stream.batches(60):
+                    pass
+            elif way == "final":
+                await stream.get_final_response()
+            else:
+                async for _ in stream:
+                    pass
+
+    async def main():
+        async with AsyncClient(base_url=server.base_url) as client:
+            loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work(client))
+            cancelling = threading.Timer(0.4, lambda: loop.call_soon(task.cancel))
+            cancelling.start()
+            began = time.monotonic()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            cancelling.join()
+            return time.monotonic() - began
+
+    assert asyncio.run(main()) < 3
+
+
 def test_close_from_another_task(serve, wire):
     server = serve([wire.CHUNKED, wire.chunk(wire.created()), "hold"])
 
