@@ -7,6 +7,8 @@ import contextvars
 import functools
 import gc
 import os
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -138,3 +140,21 @@ def test_after_a_fork_the_child_has_a_thread_of_its_own(serve, wire):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert [model.id for model in client.models()] == ["m"]
     client.close()
+
+
+ABANDONED = """
+import atexit, time
+atexit.register(time.sleep, 0.5)  # runs after the finalizers, so that what they stopped has ended before the loop does
+from datetime import UTC, datetime
+from nbresponses import Capture, decode_event
+capture = Capture(datetime.now(UTC))
+for number in range(100):
+    capture.received([decode_event('{"type": "response.created"}')], number / 10)
+stream = capture.replay()
+next(stream)
+"""
+
+
+def test_the_process_ends_with_a_stream_under_way():
+    done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stderr == ""
