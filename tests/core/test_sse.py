@@ -196,7 +196,7 @@ def test_the_next_connection_starts_with_an_empty_block_and_keeps_id_and_retry()
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
 @pytest.mark.parametrize("size", [1, 2, 64])
 def test_a_block_up_to_the_limit_passes_and_one_byte_more_does_not(end: bytes, size: int) -> None:
-    fits = b"data: 0\n\n" + b"data:0123456789"[:15] + end + b"data: 1\n\n"
+    fits = b"data: 0\n\n\n" + b"data:0123456789" + end + b"\n" + b"data: 1\n\n"
     for limit, expected in ((16, ["0", "0123456789", "1"]), (15, ["0"])):  # the line end counts, the blank line not
         decoder = SSEDecoder(max_event_bytes=limit)
         got = [event.data for i in range(0, len(fits), size) for event in decoder.feed(fits[i : i + size])]
