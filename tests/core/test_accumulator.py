@@ -130,6 +130,8 @@ def test_the_server_s_last_word_counts_and_what_it_leaves_out_stays() -> None:
         ends("in_progress", status="in_progress", model="gpt-5"),
     )
     assert (accumulator.response.status, accumulator.response.model) == ("in_progress", "gpt-5")
+    feed(accumulator, ends("queued", status="queued"), ends("in_progress", status="in_progress", model="gpt-5"))
+    assert accumulator.response.status == "in_progress", "the last word, not the last of its type"
     feed(accumulator, ends("completed", status="completed", usage={"total_tokens": 3}))
     response = accumulator.response
     assert (response.status, response.model, response.temperature) == ("completed", "gpt-5", 1)

@@ -137,6 +137,14 @@ def test_items_can_close_in_any_order(order: tuple[int, ...]) -> None:
     assert shape(items) == [("message", "0"), ("message", "1"), ("message", "2")]
 
 
+def test_a_done_event_closes_by_index_before_id() -> None:
+    opened = [added("a", "function_call", 0), added("b", "function_call", 1)]
+    items = output(*opened, done("b", "function_call", 0, name="index"), done("c", "function_call", 1, name="other"))
+    assert [item["name"] for item in items] == ["index", "other"]
+    items = output(*opened, done("b", "function_call", 7, name="id"))
+    assert [item.get("name") for item in items] == [None, "id"]
+
+
 def test_a_done_event_without_index_closes_the_oldest_open_item_of_its_type() -> None:
     items = output(
         *(added("a", "function_call"), added("b", "function_call", 1), arguments("1"), arguments("2", index=1)),
