@@ -1,23 +1,24 @@
-// Builds the live view into nbresponses/display/static: one ES module, one style sheet, the licences of what is inside.
-// The same input gives the same bytes: a test builds once more and compares. Another folder can be named.
+// Builds what front ends are sent into the package: an ES module and a style sheet for each widget, and the licences of
+// what is inside. The same input gives the same bytes: a test builds once more, into the folder named, and compares.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import esbuild from "esbuild";
 import { minify } from "terser";
 
-const LIMIT = 100_000; // bytes of the module: it is sent with each widget
+const LIMIT = 100_000; // bytes of a module: it is sent with each widget
 const BANNER = "/* nbresponses live view. Contains markdown-it and DOMPurify: see LICENSES.txt beside this file. */\n";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const target = process.argv[2] ?? here("../nbresponses/display/static");
+const root = process.argv[2] ?? here("../nbresponses");
+const WIDGETS = { live: "display/static", board: "widgets/static", inspector: "widgets/static" };
 
 const common = { bundle: true, minify: true, legalComments: "none", charset: "utf8", logLevel: "warning", write: false };
 
-async function script() {
+async function script(name) {
   const built = await esbuild.build({
     ...common,
-    entryPoints: [here("src/live.js")],
+    entryPoints: [here(`src/${name}.js`)],
     format: "esm",
     target: "es2022",
     alias: {
@@ -29,11 +30,11 @@ async function script() {
     },
   });
   const { code } = await minify(built.outputFiles[0].text, { module: true, ecma: 2020, compress: { passes: 3 } });
-  return BANNER + code;
+  return code;
 }
 
-async function style() {
-  const built = await esbuild.build({ ...common, entryPoints: [here("src/live.css")] });
+async function style(name) {
+  const built = await esbuild.build({ ...common, entryPoints: [here(`src/${name}.css`)] });
   return built.outputFiles[0].text;
 }
 
@@ -47,14 +48,16 @@ async function licences() {
   return texts.join("\n\n");
 }
 
-const module = await script();
-await writeFile(`${target}/live.js`, module);
-await writeFile(`${target}/live.css`, await style());
-await writeFile(`${target}/LICENSES.txt`, await licences());
-
-const size = Buffer.byteLength(module);
-console.log(`live.js: ${size} bytes`);
-if (size > LIMIT) {
-  console.error(`live.js is larger than ${LIMIT} bytes`);
-  process.exit(1);
+for (const [name, folder] of Object.entries(WIDGETS)) {
+  const module = (name === "live" ? BANNER : "") + (await script(name));
+  await mkdir(`${root}/${folder}`, { recursive: true });
+  await writeFile(`${root}/${folder}/${name}.js`, module);
+  await writeFile(`${root}/${folder}/${name}.css`, await style(name));
+  const size = Buffer.byteLength(module);
+  console.log(`${name}.js: ${size} bytes`);
+  if (size > LIMIT) {
+    console.error(`${name}.js is larger than ${LIMIT} bytes`);
+    process.exitCode = 1;
+  }
 }
+await writeFile(`${root}/display/static/LICENSES.txt`, await licences());

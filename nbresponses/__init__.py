@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
     from nbresponses.core.request import Request
     from nbresponses.demo.server import DemoServer
-    from nbresponses.display.show import show
+    from nbresponses.widgets.board import LaneBoard
+    from nbresponses.widgets.inspector import EventInspector
+    from nbresponses.widgets.show import show
 
     __version__: str
 
@@ -44,11 +46,13 @@ _ON_FIRST_USE = {
     "Capture": "nbresponses.capture.record",
     "Client": "nbresponses.client.client",
     "DemoServer": "nbresponses.demo.server",
+    "EventInspector": "nbresponses.widgets.inspector",
+    "LaneBoard": "nbresponses.widgets.board",
     "Request": "nbresponses.core.request",
     "ResponseStream": "nbresponses.client.stream",
     "Timeouts": "nbresponses.client.settings",
     "load_ipython_extension": "nbresponses._extension",
-    "show": "nbresponses.display.show",
+    "show": "nbresponses.widgets.show",
     "unload_ipython_extension": "nbresponses._extension",
 }
 """Public name → the module that has it."""
@@ -78,6 +82,8 @@ __all__ = [
     "Client",
     "DemoServer",
     "EventDecoder",
+    "EventInspector",
+    "LaneBoard",
     "Request",
     "Response",
     "ResponseStream",

@@ -1,6 +1,7 @@
 // How each kind of output item looks: a class per kind, made once and then updated in place. Never reads a message.
 
-import { codeBox, grow, LiveMarkdown } from "./markdown.js";
+import { grow } from "./grow.js";
+import { codeBox, LiveMarkdown } from "./markdown.js";
 import { clean, duration, element, link } from "./text.js";
 
 const LABELS = {

@@ -7,6 +7,7 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 
+import { grow } from "./grow.js";
 import { clean, element, LINE_ENDS, link, safeUrl } from "./text.js";
 
 const NESTING = 40;
@@ -201,14 +202,6 @@ async function copy(text, button) {
     button.textContent = "Not allowed here";
   }
   setTimeout(() => (button.textContent = "Copy"), 1500);
-}
-
-/** Bring an element's text to `text`, appending where that is enough: a selection in it stays. */
-export function grow(node, text) {
-  const first = node.firstChild;
-  if (first?.nodeType === 3 && node.childNodes.length === 1 && text.startsWith(first.data)) {
-    if (text.length > first.data.length) first.appendData(text.slice(first.data.length));
-  } else node.textContent = text;
 }
 
 /** The text, or as much of it as can be parsed at once, up to a blank line: a long text is closed piece by piece. */

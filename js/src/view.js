@@ -1,7 +1,7 @@
 // One view of one store: draws when the browser draws, at most as often as it can afford. Never scrolls the page.
 
 import { blockFor } from "./blocks.js";
-import { grow } from "./markdown.js";
+import { grow } from "./grow.js";
 import { stop } from "./stop.js";
 import { clean, duration, element } from "./text.js";
 

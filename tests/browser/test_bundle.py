@@ -49,5 +49,8 @@ def test_the_committed_module_is_the_built_one(tmp_path: Path) -> None:
     for command in (["npm", "ci", "--silent"], ["node", "build.mjs", str(built)]):
         done = subprocess.run(command, cwd=tmp_path / "js", capture_output=True, text=True, timeout=150, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
-    for name in ("live.js", "live.css", "LICENSES.txt"):
-        assert (built / name).read_text() == (STATIC / name).read_text(), f"{name} is not what `make js` builds"
+    files = [path.relative_to(built) for path in built.rglob("*.*")]
+    assert files
+    for name in files:
+        committed = (ROOT / "nbresponses" / name).read_text()
+        assert (built / name).read_text() == committed, f"{name} is not what `make js` builds"

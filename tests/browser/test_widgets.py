@@ -1,0 +1,171 @@
+"""Lane board and event inspector in a real JupyterLab: lanes that code drives stream, a click forks; events scrub."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lab import LabPage
+    from playwright.sync_api import Browser
+
+CELLS = (
+    """from nbresponses import Client, DemoServer
+from nbresponses import LaneBoard, show
+server = DemoServer(delay=0.03).start()
+client = Client(base_url=server.base_url, api_key="any")
+lanes = client.lanes(model="demo-text", store=False)
+board = LaneBoard(lanes)
+board""",
+    """planner = lanes["planner"].create("Draft a plan.")
+writers = [lanes[f"writer-{n}"].stream(f"Write part {n}") for n in range(4)]
+lanes.wait()""",
+    "sorted((row['lane'], row['depth']) for row in lanes.lineage())",
+    'lanes["long"].stream("Count", model="demo-long", metadata={"demo_count": "4000"}).until_done().ending',
+    "board.settle()",
+    """with client.stream(model="demo-reasoning", input="Hi") as stream: stream.get_final_response()
+inspector = show(stream.capture)
+inspector""",
+    "inspector.settle()",
+    """import datetime, json
+from nbresponses import Capture, decode_event
+many = Capture(datetime.datetime.now(datetime.UTC))
+many.received([decode_event('{"type": "response.created", "response": {"id": "r"}}')], 0.0)
+one = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "word "}
+for n in range(100_000):
+    many.received([decode_event(json.dumps(one | {"sequence_number": n}))], n / 1000)""",
+    "show(many)",
+)
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Browser) -> Iterator[LabPage]:
+    from lab import LabPage, LabServer
+
+    with LabServer() as server, LabPage(server, browser, "lanes.ipynb", CELLS) as page:
+        page.run(0)
+        yield page
+
+
+def card(name: str) -> str:
+    return f".nbb-card[aria-label='{name}']"
+
+
+def test_lanes_that_code_drives_stream(lab: LabPage) -> None:
+    lab.start(1)
+    lab.page.wait_for_function(f'document.querySelector("{card("planner")} .nbb-text")?.innerText.length > 20')
+    assert lab.running(1)
+    lab.wait(1)
+    lab.page.wait_for_selector(f"{card('writer-3')}[data-state=completed]")
+    assert lab.page.locator(".nbb-card").count() == 5
+    assert "Draft a plan." in lab.page.inner_text(f"{card('planner')} .nbb-asked")
+    assert "5 of 32 names" in lab.page.inner_text(".nbb-meters")
+
+
+def test_a_click_selects_a_response_and_forks_it(lab: LabPage, shots: Path) -> None:
+    lab.page.click(".nbb-node[aria-label^='planner'] circle")
+    assert "demo server" in lab.page.inner_text(".nbb-whole")
+    lab.page.fill("input[placeholder='Name of the new lane']", "critic")
+    lab.page.fill("input[placeholder='Prompt for the new lane']", "Criticise the plan.")
+    lab.page.screenshot(path=shots / "lab_board_fork.png")
+    lab.page.click("text=Fork from here")
+    lab.page.fill(f"{card('planner')} input", "Go on.")
+    lab.page.click(f"{card('planner')} >> text=Send")
+    for name in ("critic", "planner"):
+        lab.page.wait_for_selector(f"{card(name)}[data-state='in flight']")
+    lab.page.screenshot(path=shots / "lab_board.png")
+    for name in ("critic", "planner"):
+        lab.page.wait_for_selector(f"{card(name)}[data-state=completed]")
+    assert "Criticise the plan." in lab.page.inner_text(f"{card('critic')} .nbb-text")
+    lab.run(2)
+    assert "('critic', 1)" in lab.text(2)
+    assert lab.page.locator(".nbb-node").count() == 7
+
+
+def test_stop_reaches_a_lane_while_a_cell_waits(lab: LabPage) -> None:
+    lab.start(3)
+    lab.page.wait_for_function(f'document.querySelector("{card("long")} .nbb-text")?.innerText.length > 20')
+    lab.page.click(f"{card('long')} >> text=Stop")
+    clicked = time.monotonic()
+    lab.wait(3)
+    assert time.monotonic() - clicked < 3, "about 0.2 s expected"
+    assert "'interrupted'" in lab.text(3)
+
+
+def test_a_request_that_cannot_be_made_is_said(lab: LabPage) -> None:
+    lab.page.click(".nbb-node[aria-label^='planner'] circle")
+    lab.page.fill("input[placeholder='Name of the new lane']", "bad name?")
+    lab.page.fill("input[placeholder='Prompt for the new lane']", "x")
+    lab.page.click("text=Fork from here")
+    lab.page.wait_for_function("document.querySelector('.nbb-note').innerText.includes('bad name')")
+
+
+def test_the_board_settles(lab: LabPage) -> None:
+    lab.run(4)
+    lab.page.wait_for_selector(".nbb", state="detached")
+    text = lab.text(0)
+    assert "Criticise the plan." in text
+    assert "writer-3" in text
+    saved = lab.save()
+    assert "widget" not in str(saved["cells"][0]["outputs"])
+    assert lab.errors == []
+    assert lab.foreign(lab.server.origin) == []
+
+
+def test_the_inspector_lists_events_and_shows_one(lab: LabPage, shots: Path) -> None:
+    lab.run(5)
+    lab.page.wait_for_selector(".nbi-row")
+    assert lab.page.locator(".nbi").count() == 1, "shown once, though it is the cell's result too"
+    assert "response.created" in lab.page.inner_text(".nbi-row:nth-child(3)")
+    lab.page.click(".nbi-row:nth-child(3)")
+    lab.page.wait_for_function("document.querySelector('.nbi-raw').innerText.includes('\"response\"')")
+    lab.page.click("text=Decoded event")
+    assert lab.page.inner_text(".nbi-raw").startswith("ResponseCreatedEvent")
+    lab.page.press(".nbi-list", "ArrowDown")
+    lab.page.wait_for_function("document.querySelector('.nbi-raw').innerText.startsWith('ResponseInProgressEvent')")
+
+
+def test_the_inspector_filters(lab: LabPage) -> None:
+    lab.page.select_option(".nbi-bar select >> nth=0", "response.completed")
+    lab.page.wait_for_function("document.querySelectorAll('.nbi-row').length === 1")
+    lab.page.select_option(".nbi-bar select >> nth=0", "")
+    lab.page.fill("input[type=search]", "reasoning_summary_text.done")
+    lab.page.wait_for_function("document.querySelector('.nbi-counts').innerText.startsWith('3 of')")
+    lab.page.fill("input[type=search]", "")
+    lab.page.wait_for_function("!document.querySelector('.nbi-counts').innerText.startsWith('3 of')")
+
+
+def test_the_inspector_scrubs_and_plays(lab: LabPage, shots: Path) -> None:
+    lab.page.eval_on_selector(
+        ".nbi-range", "range => { range.value = range.max; range.dispatchEvent(new Event('input')) }"
+    )
+    lab.page.wait_for_function("document.querySelector('.nbi-text').innerText.includes('You said: “Hi”')")
+    lab.page.screenshot(path=shots / "lab_inspector.png")
+    lab.page.eval_on_selector(".nbi-range", "range => { range.value = 0; range.dispatchEvent(new Event('input')) }")
+    lab.page.wait_for_function("!document.querySelector('.nbi-text').innerText.includes('You said')")
+    lab.page.select_option("select[aria-label=Speed]", "10")
+    lab.page.click(".nbi-play")
+    lab.page.wait_for_function("document.querySelector('.nbi-text').innerText.includes('You said: “Hi”')")
+    lab.run(6)
+    lab.page.wait_for_selector(".nbi", state="detached")
+    assert "response.output_text.delta" in lab.text(5)
+
+
+def test_a_capture_of_100000_events_opens_quickly(lab: LabPage) -> None:
+    lab.run(7)
+    begun = time.monotonic()
+    lab.start(8)
+    lab.page.wait_for_selector(".nbi-row")
+    opened = time.monotonic() - begun
+    assert opened < 10, f"about 1.5 s expected: {opened:.1f} s"
+    assert lab.page.locator(".nbi-row").count() < 60
+    lab.page.eval_on_selector(".nbi-list", "list => { list.scrollTop = list.scrollHeight }")
+    lab.page.wait_for_function("document.querySelector('.nbi-row:last-child').innerText.includes('99999')")
+    assert lab.errors == []
+    assert lab.foreign(lab.server.origin) == []

@@ -1,0 +1,164 @@
+"""The lane board's state: texts grow by pieces, rows change field by field, and a snapshot says what was told."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from nbresponses import Capture, Client, DemoServer, decode_event
+from nbresponses.widgets.board_settled import board_bundle
+from nbresponses.widgets.board_state import BoardState
+
+
+class Lanes:
+    """Messages of lanes, written by hand, and the status beside them."""
+
+    def __init__(self) -> None:
+        self.capture = Capture(datetime.now(UTC))
+        self.state = BoardState()
+        self.seen = 0
+        self.rows: dict[str | None, dict[str, Any]] = {}
+        self.texts: dict[str, str] = {}
+        self.shown: dict[str, dict[str, Any]] = {}
+
+    def ask(self, lane: str | None, text: Any) -> None:
+        self.capture.sent({"type": "response.create", "input": text}, 0.1, transport="websocket", lane=lane)
+        self.rows[lane] = {"lane": lane, "state": "sent", "queued": 0, "latest": None}
+
+    def receive(self, lane: str | None, *events: dict[str, Any], at: float = 1.0) -> None:
+        decoded = [decode_event(json.dumps(event)) for event in events]
+        self.capture.received(decoded, at, transport="websocket", lane=lane)
+
+    def look(self) -> dict[str, Any]:
+        self.state.take(self.capture[self.seen :])
+        self.seen = len(self.capture)
+        status = {
+            "transport": "websocket",
+            "in_flight": 1,
+            "queued": 0,
+            "connections": [],
+            "lanes": [*self.rows.values()],
+        }
+        news = self.state.look(status, [], 2.0)
+        for what, id_, text in news.get("texts", ()):
+            self.texts[id_] = self.texts.get(id_, "") + text if what == "add" else text
+        for key, fields in news.get("rows", {}).items():
+            self.shown.setdefault(key, {}).update(fields)
+        return news
+
+
+def created(id_: str) -> dict[str, Any]:
+    return {"type": "response.created", "response": {"id": id_, "status": "in_progress", "output": []}}
+
+
+def delta(text: str, index: int = 0) -> dict[str, Any]:
+    return {"type": "response.output_text.delta", "output_index": index, "content_index": 0, "delta": text}
+
+
+def completed(id_: str, tokens: int = 3) -> dict[str, Any]:
+    response = {"id": id_, "status": "completed", "output": [], "usage": {"output_tokens": tokens}}
+    return {"type": "response.completed", "response": response}
+
+
+def test_texts_of_lanes_grow_side_by_side() -> None:
+    lanes = Lanes()
+    for lane in ("a", "b"):
+        lanes.ask(lane, f"ask {lane}")
+        lanes.receive(lane, created(f"r-{lane}"), delta(f"{lane}1 "))
+    lanes.look()
+    lanes.receive("b", delta("b2 "), delta("b3"))
+    assert lanes.look()["texts"] == [["add", "r-b", "b2 b3"]]
+    assert lanes.texts == {"r-a": "a1 ", "r-b": "b1 b2 b3"}
+
+
+def test_a_row_goes_out_only_where_it_changed() -> None:
+    lanes = Lanes()
+    lanes.ask("a", [{"role": "user", "content": [{"type": "input_text", "text": "What?"}]}])
+    lanes.receive("a", created("r"))
+    lanes.look()
+    assert lanes.shown["lane a"]["asked"] == "What?"
+    assert lanes.look() == {}
+    lanes.receive("a", delta("x"), completed("r", 7), at=3.5)
+    lanes.rows["a"] |= {"state": "idle", "latest": "r"}
+    rows = lanes.look()["rows"]
+    assert rows == {"lane a": {"state": "completed", "latest": "r", "ended": 3.5, "tokens": 7}}
+
+
+def test_the_next_response_of_a_lane_has_a_text_of_its_own() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "one")
+    lanes.receive("a", created("r1"), delta("one"), completed("r1"), created("r2"), delta("two"))
+    lanes.look()
+    assert lanes.texts == {"r1": "one", "r2": "two"}
+    assert lanes.shown["lane a"]["response"] == "r2"
+
+
+def test_a_text_that_grows_before_another_is_told_anew() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "x")
+    lanes.receive("a", created("r"), delta("first", 0), delta("second", 1), delta(" more", 0))
+    lanes.look()
+    assert lanes.texts == {"r": "first more\n\nsecond"}
+
+
+def test_calls_are_named() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "x")
+    call = {"type": "function_call", "name": "f", "call_id": "c", "arguments": '{"a": 1}', "status": "completed"}
+    lanes.receive("a", created("r"), {"type": "response.output_item.done", "output_index": 0, "item": call})
+    lanes.look()
+    assert lanes.texts == {"r": '→ f({"a": 1})'}
+
+
+def test_what_acts_on_text_is_taken_out() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "as\x1b[31mk")
+    lanes.receive("a", created("r"), delta("\u202eevil\x07"))
+    lanes.look()
+    assert lanes.texts == {"r": "⟨U+202E⟩evil"}
+    assert lanes.shown["lane a"]["asked"] == "ask"
+
+
+def test_a_snapshot_says_what_was_told() -> None:
+    lanes = Lanes()
+    for lane in (None, "a"):
+        lanes.ask(lane, "x")
+        lanes.receive(lane, created(f"r-{lane}"), delta("some "), delta("text"))
+        lanes.look()
+    snapshot = lanes.state.snapshot()
+    assert {id_: text for _, id_, text in snapshot["texts"]} == lanes.texts
+    assert snapshot["rows"] == lanes.shown
+    assert snapshot["rows"]["default"]["lane"] is None
+
+
+def test_the_lanes_of_a_server() -> None:
+    with DemoServer(delay=0) as server, Client(base_url=server.base_url, api_key="any") as client:
+        with client.lanes(model="demo-echo", store=False) as lanes:
+            lanes["planner"].create("Plan")
+            lanes["planner"].fork("critic").create("Criticise")
+            state = BoardState()
+            state.take(lanes.capture)
+            news = state.look(lanes.status(), lanes.lineage(), 1.0)
+    texts = {id_: text for _, id_, text in news["texts"]}
+    for name in ("planner", "critic"):
+        row = news["rows"][f"lane {name}"]
+        assert row["state"] == "completed"
+        assert "Demo turn" in texts[row["response"]]
+    assert [node["lane"] for node in news["tree"]] == ["planner", "critic"]
+    assert news["meters"]["names"] == 2
+    bundle = board_bundle(state.snapshot()["rows"].values(), state.latest())
+    assert all("Criticise" in text and "planner" in text for text in bundle.values())
+
+
+def test_a_settled_board_is_safe() -> None:
+    row = {
+        "name": "a|b <script>",
+        "state": "completed",
+        "asked": "<img src=x onerror=alert(1)> | ![x](https://evil.test)",
+    }
+    bundle = board_bundle([row], [])
+    assert "<script>" not in bundle["text/html"]
+    assert "<img" not in bundle["text/html"]
+    assert bundle["text/html"].count("<td") == 5
+    assert "evil.test)" not in bundle["text/markdown"].replace("\\", "") or "![" not in bundle["text/markdown"]
