@@ -31,6 +31,10 @@ OWN = re.compile(r"</?(?:span|code|em|strong|del|sub)>")
 OWN_BLOCK = re.compile(r"<pre><code>[^<>]*</code></pre>\s*|<details><summary>[^<>]*</summary>\s*|</details>\s*")
 
 
+# What acts on a terminal, or on the order of the text around it.
+ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
 class _Reader(HTMLParser):
     def __init__(self, remote: bool) -> None:
         super().__init__(convert_charrefs=True)
@@ -79,7 +83,7 @@ def read_html(source: str, *, remote: bool = False) -> str:
     reader.feed(source)
     reader.close()
     assert not reader.open, f"never closed: {reader.open}"
-    return squeezed("".join(reader.text))
+    return squeezed(_harmless("".join(reader.text)))
 
 
 def read_markdown(source: str, *, remote: bool = False) -> str:
@@ -90,7 +94,7 @@ def read_markdown(source: str, *, remote: bool = False) -> str:
     shown = _check_tokens(taken, remote)
     for number, formula in enumerate(formulas):
         shown = shown.replace(f"@@{number}@@", formula)
-    return squeezed(shown)
+    return squeezed(_harmless(shown))
 
 
 def _check_tokens(source: str, remote: bool) -> str:
@@ -156,6 +160,12 @@ def _closing_of(mark: str) -> str:
     if mark in {"\\\\(", "\\\\["}:
         return {"\\\\(": "\\\\)", "\\\\[": "\\\\]"}[mark]
     return "\\end" + mark[6:] if mark.startswith("\\begin") else ""
+
+
+def _harmless(text: str) -> str:
+    found = ACTING.search(text)
+    assert found is None, f"U+{ord(found[0]):04X} at {found.start()}"
+    return text
 
 
 def squeezed(text: str) -> str:

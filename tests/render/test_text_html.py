@@ -47,6 +47,7 @@ def bare(source: str) -> str:
         ("$x<y$", "<p><span>$x&lt;y$</span></p>"),
         ("\\\\(", "<p><span>\\</span>(</p>"),
         ("C:\\dir", "<p>C:\\dir</p>"),
+        ("\\ref{a} \\eqref{b}", "<p><span>\\</span>ref{a} <span>\\</span>eqref{b}</p>"),
     ],
 )  # fmt: skip
 def test_constructs(text: str, expected: str) -> None:
