@@ -41,7 +41,6 @@ def body_of(options: Options, settings: Responses, cell: str, *, previous: str |
         body["previous_response_id"] = previous
     if options.background:
         body["background"] = True
-    body.pop("stream", None)  # the client sets it; a pasted body may hold it
     return body
 
 

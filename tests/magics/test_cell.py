@@ -165,12 +165,14 @@ def test_a_json_body(run: Callable[[str], Ran], server: DemoServer) -> None:
     }
 
 
-def test_continuing(run: Callable[[str], Ran], server: DemoServer) -> None:
+def test_continuing(run: Callable[[str], Ran], loaded: Any, server: DemoServer) -> None:
     assert "no completed answer" in run("%%responses -c\nHi").err
     run("%%responses -o first\nHi")
+    first = loaded.user_ns["first"]
     run("%%responses -m demo-failed -q\nHi")
     ran = run("%%responses --continue\nAnd now?")
     assert ran.out.splitlines()[0] == "Demo turn 2: And now?"
+    assert sent(server)["previous_response_id"] == first.id
     run("%%responses -q --previous {{first}}\nx")  # the line is never expanded
     assert sent(server)["previous_response_id"] == "{{first}}"
     run("%responses reset")

@@ -81,6 +81,8 @@ def test_in_the_shell(loaded: Any, use_jedi: bool) -> None:
     assert offered(loaded, "%%responses --model=demo-ech") == ["%%responses --model=demo-echo"]
     assert offered(loaded, "%%responses -o answer_") == ["%%responses -o answer_one"]
     assert "%%responses" in offered(loaded, "%%respon")
+    efforts = [f"%%responses --reasoning {effort}" for effort in sorted(EFFORTS)]
+    assert offered(loaded, "%%responses --reasoning ") == efforts, "and no Python names"
     hosted = "%%responses --hosted image_generation:par"
     assert offered(loaded, hosted) == ["%%responses --hosted image_generation:partial_images="]
 
