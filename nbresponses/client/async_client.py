@@ -11,6 +11,7 @@ from nbresponses.client.base import BaseClient
 from nbresponses.client.lanes import AsyncLaneManager
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import AsyncResponseStream
+from nbresponses.client.tools import ToolRun, run_async
 from nbresponses.client.waking import waking
 from nbresponses.core.request import NOT_GIVEN, Request
 
@@ -81,6 +82,11 @@ class AsyncClient(BaseClient):
     def lanes(self, **fields: Any) -> AsyncLaneManager:
         """As `Client.lanes`: an async context manager. A plain call."""
         return AsyncLaneManager(self._api, **fields)
+
+    async def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002  the API's word
+        """A response whose calls of `tools` (Python functions) are made here until it answers. See `run_async`."""
+        with waking():
+            return await run_async(self.stream, input, **options)
 
     create = _awaited(Api.create)
     retrieve = _awaited(Api.retrieve)

@@ -13,6 +13,7 @@ from nbresponses.client.lanes import LaneManager
 from nbresponses.client.loop import Lease, finalize_apart
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import ResponseStream
+from nbresponses.client.tools import ToolRun, run
 from nbresponses.core.request import NOT_GIVEN, Request
 
 if TYPE_CHECKING:
@@ -95,6 +96,13 @@ class Client(BaseClient):
         manager = LaneManager(self._api, self._lease, self, **fields)
         self._managers.add(manager)
         return manager
+
+    def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002  the API's word
+        """A response whose calls of `tools` (Python functions) are made here until it answers. See `tools.run_async`.
+
+        An async function runs on this thread's running loop (that of a notebook's kernel), else on one of its own.
+        """
+        return run(self.stream, input, **options)
 
     create = _waited(Api.create)
     retrieve = _waited(Api.retrieve)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from nbresponses.client.inbox import News
 from nbresponses.client.lane_hub import LaneHub
 from nbresponses.client.stream import AsyncResponseStream, ResponseStream
+from nbresponses.client.tools import ToolRun, run, run_async
 from nbresponses.core.lanes.table import check_lane_name
 from nbresponses.core.request import NOT_GIVEN
 
@@ -128,6 +129,10 @@ class Lane(_LaneState):
             return stream.until_done(timeout).get_final_response()
         finally:
             stream.close()
+
+    def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002
+        """A response whose calls of `tools` are made here until it answers (as `Client.run`)."""
+        return run(self.stream, input, lane=True, **options)
 
     def fork(self, name: str, *, at: str | None = None) -> Lane:
         """The lane `name`, whose next request continues from this lane's latest completed response (or from `at`)."""
@@ -276,6 +281,10 @@ class AsyncLane(_LaneState):
             return await stream.get_final_response()
         finally:
             await stream.close()
+
+    async def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002
+        """As `Lane.run`."""
+        return await run_async(self.stream, input, lane=True, **options)
 
     def fork(self, name: str, *, at: str | None = None) -> AsyncLane:
         """As `Lane.fork`."""

@@ -92,6 +92,11 @@ _ALL = (
         ),
     ),
     Scenario(
+        "demo-rounds",
+        "Your first tool again and again; metadata.demo_rounds sets how many rounds",
+        (Message("This demo calls your first tool: give it one."),),
+    ),
+    Scenario(
         "demo-code",
         "The code interpreter with a log and a picture",
         (Code(texts.CODE, "285\n", picture=True), Message("The sum of the squares is 285, says this demo.")),
@@ -228,11 +233,19 @@ def _continued(ask: Ask) -> tuple[Act, ...]:
                 "demo-library", "lend_book", '{"title": "Streams"}', output='{"lent": true}', approval=approval
             )
             return (call, Message("Thank you: in this demo the book is yours now."))
-    if not ask.outputs:
+    if not ask.outputs or _rounds_left(ask):
         return ()
     names = {item.get("call_id"): item.get("name") for item in ask.context.items if item.get("name")}
     lines = [f"- `{names.get(item.get('call_id')) or 'tool'}` returned: {_result(item)}" for item in ask.outputs]
     return (Message("The demo server read the results of its calls:\n\n" + "\n".join(lines)),)
+
+
+def _rounds_left(ask: Ask) -> bool:
+    """Whether demo-rounds has not yet had as many results as it wants."""
+    if ask.model != "demo-rounds":
+        return False
+    results = sum(str(item.get("type", "")).endswith("_call_output") for item in ask.context.items)
+    return results < ask.number("demo_rounds", 3)
 
 
 def _result(item: Json) -> str:
@@ -245,9 +258,13 @@ def _with_tools(ask: Ask, scenario: Scenario) -> tuple[Act, ...]:
     named = choice.get("name") if isinstance(choice, Mapping) else None
     if choice == "none":
         return (Message("The demo was told to call no tool, so it answers. You said: “«prompt»”"),)
-    if scenario.model != "demo-tools" and not (scenario.model == DEFAULT and (named or choice == "required")):
+    if scenario.model not in {"demo-tools", "demo-rounds"} and not (
+        scenario.model == DEFAULT and (named or choice == "required")
+    ):
         return ()
     tools = [tool for tool in ask.tools if tool.get("type") in {"function", "custom"}]
+    if scenario.model == "demo-rounds":
+        tools = tools[:1]
     calls = [_call(tool, ask) for tool in tools if named in {None, tool.get("name")}]
     if ask.body.get("parallel_tool_calls") is False:
         calls = calls[:1]

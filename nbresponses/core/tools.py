@@ -1,0 +1,317 @@
+"""The user's own functions as tools: what the model is told of them, how its calls are read, what goes back. Pure.
+
+Nothing here calls a function. A call is answered by exactly one item; what cannot be read is answered with a text that
+tells the model why.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from nbresponses.core.docstrings import read_docstring
+from nbresponses.core.schemas import read_as, schema_of, strict
+from nbresponses.core.wire import WireObject, open_json
+from nbresponses.errors import DecodeError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["HANDLED", "Tool", "ToolCall", "answer_item", "calls_in", "refusal_item", "tool_of"]
+
+_NO_DEFAULT = inspect.Parameter.empty
+_VARIABLE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+_NAME_LENGTH = 64
+
+HANDLED = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "mcp_approval_request": "mcp_approval_response",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+}
+"""Item that waits for the client → the item that answers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a tool's function. `nullable`: null stands for the default, which the schema cannot say."""
+
+    name: str
+    type: Any
+    positional: bool
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may call. `definition` is the entry for `tools` in the request."""
+
+    name: str
+    function: Callable[..., Any]
+    definition: dict[str, Any]
+    parameters: tuple[Parameter, ...] = field(repr=False)
+
+    def read(self, arguments: str | None) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call, as types of the signature: positional and by keyword.
+
+        Raises ValueError with a text for the model: no JSON object, an unknown or missing argument, a wrong type.
+        """
+        try:
+            given = open_json((arguments or "{}").encode("utf-8", "surrogatepass"))
+        except DecodeError as error:
+            raise ValueError(f"the arguments are no JSON object: {error.reason}") from None
+        known = {parameter.name for parameter in self.parameters}
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(
+                f"unknown argument {unknown[0]!r}; the arguments are: {', '.join(sorted(known)) or 'none'}"
+            )
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.name not in given or (parameter.nullable and given[parameter.name] is None):
+                continue  # its default, or the function itself says what is missing
+            value = _read(given[parameter.name], parameter)
+            if parameter.positional and len(positional) + len(named) == self.parameters.index(parameter):
+                positional.append(value)
+            else:
+                named[parameter.name] = value
+        self._check_complete(named, positional)
+        return positional, named
+
+    def _check_complete(self, named: dict[str, Any], positional: list[Any]) -> None:
+        try:
+            inspect.signature(self.function).bind(*positional, **named)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+def _read(value: Any, parameter: Parameter) -> Any:
+    try:
+        return read_as(value, parameter.type)
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise ValueError(f"argument {parameter.name!r}: {error}") from None
+
+
+def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) -> Tool:
+    """A tool from a function's signature and docstring.
+
+    Parameters are described by the docstring, or by `Annotated[type, "text"]`. Strict mode is on where the signature
+    allows it; `strict_mode=True` insists. Raises RequestError for what cannot be described to a model.
+    """
+    name = _name_of(function)
+    if not callable(function):
+        raise RequestError("tools", f"a function or a dict is expected, not {type(function).__name__}")
+    if len(name) > _NAME_LENGTH or not name.isascii() or not name.replace("-", "_").replace("_", "a").isalnum():
+        raise RequestError("tools", f"{name!r} is no name for a tool: letters, digits, _ and -, {_NAME_LENGTH} at most")
+    told, notes = read_docstring(inspect.getdoc(function))
+    hints = _hints(function, name)
+    parameters: list[Parameter] = []
+    properties: dict[str, Any] = {}
+    defs: dict[str, Any] = {}
+    optional: list[str] = []
+    for entry in inspect.signature(function).parameters.values():
+        if entry.kind in _VARIABLE:
+            raise RequestError("tools", f"{name}(): a model cannot give *{entry.name}; name each parameter")
+        type_, note = _described(hints.get(entry.name, Any))
+        schema = _schema(type_, name, entry.name)
+        defs.update(schema.pop("$defs", {}))
+        nullable = entry.default is not _NO_DEFAULT and not _takes_null(type_)
+        if entry.default is not _NO_DEFAULT:
+            optional.append(entry.name)
+        text = notes.get(entry.name) or note
+        properties[entry.name] = {**schema, **({"description": text} if text else {})}
+        parameters.append(Parameter(entry.name, type_, entry.kind is entry.POSITIONAL_ONLY, nullable))
+    definition: dict[str, Any] = {"type": "function", "name": name}
+    if told:
+        definition["description"] = told
+    nullable_names = {parameter.name for parameter in parameters if parameter.nullable}
+    definition |= _parameters(properties, defs, optional, nullable_names, strict_mode, name)
+    return Tool(name, function, definition, tuple(parameters))
+
+
+def _parameters(
+    properties: dict[str, Any],
+    defs: dict[str, Any],
+    optional: list[str],
+    nullable: set[str],
+    strict_mode: bool | None,
+    name: str,
+) -> dict[str, Any]:
+    """The fields `parameters` and `strict` of a definition. In strict mode an optional parameter takes null instead."""
+    more = {"$defs": defs} if defs else {}
+    if strict_mode is not False:
+        wanted = {key: _or_null(entry) if key in nullable else entry for key, entry in properties.items()}
+        schema = strict({"type": "object", "properties": wanted, **more})
+        if schema is not None:
+            return {"parameters": schema, "strict": True}
+        if strict_mode:
+            raise RequestError("tools", f"{name}() has no strict form: a parameter takes any key or any value")
+    required = [key for key in properties if key not in optional]
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
+    return {"parameters": schema, "strict": False}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    note = {"description": schema["description"]} if "description" in schema else {}
+    inner = {key: value for key, value in schema.items() if key != "description"}
+    return {"anyOf": [inner, {"type": "null"}], **note}
+
+
+def _name_of(function: Any) -> str:
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _hints(function: Any, name: str) -> dict[str, Any]:
+    while hasattr(function, "func"):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise RequestError("tools", f"the annotations of {name}() cannot be read: {error}") from None
+
+
+def _described(type_: Any) -> tuple[Any, str]:
+    """A type, and the text of `Annotated[type, "text"]`."""
+    if get_origin(type_) is Annotated:
+        texts = [note for note in get_args(type_)[1:] if isinstance(note, str)]
+        return type_, texts[0] if texts else ""
+    return type_, ""
+
+
+def _schema(type_: Any, function: str, parameter: str) -> dict[str, Any]:
+    try:
+        return schema_of(type_)
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise RequestError("tools", f"{function}(), parameter {parameter!r}: {error}") from None
+
+
+def _takes_null(type_: Any) -> bool:
+    try:
+        read_as(None, type_)
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        return False
+    return True
+
+
+# ── Calls and what answers them ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call and what became of it. `arguments` are those of a function, as sent; `output` is None until answered.
+
+    `outcome` is "ok", "error" (the function failed, or the arguments did), "declined", or "waiting" (nobody answers it).
+    """
+
+    item: WireObject
+    round: int
+    outcome: str = "waiting"
+    output: Any = None
+    seconds: float | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.item.get("name") or self.item.get("type") or "")
+
+    @property
+    def arguments(self) -> Any:
+        """The parsed arguments; the text where it is no JSON, the input of a custom tool, the action of another."""
+        item = self.item
+        if item.get("type") == "custom_tool_call":
+            return item.get("input")
+        if "arguments" not in item:
+            return item.get("action") or item.get("operation")
+        try:
+            return open_json(str(item["arguments"] or "{}").encode("utf-8", "surrogatepass"))
+        except DecodeError:
+            return item["arguments"]
+
+
+def calls_in(output: Iterable[Mapping[str, Any]]) -> list[WireObject]:
+    """The items that wait for the client, in order: half-written calls are left out, and those that the server ran."""
+    items = list(output)
+    answered = {item.get("call_id") for item in items if str(item.get("type", "")).endswith("_call_output")}
+    return [
+        WireObject(item)
+        for item in items
+        if item.get("type") in HANDLED
+        and item.get("status") in {None, "completed", "in_progress"}
+        and (item.get("call_id") is None or item.get("call_id") not in answered)
+        and not (item.get("type") == "function_call" and not item.get("call_id"))
+    ]
+
+
+def answer_item(call: Mapping[str, Any], output: Any) -> dict[str, Any]:
+    """The item that answers a call with what a function or handler returned. A whole item goes out as it is."""
+    kind = str(call.get("type"))
+    answer = HANDLED[kind]
+    if isinstance(output, dict) and output.get("type") == answer:
+        return output
+    if kind == "mcp_approval_request":
+        reason = {"reason": output} if isinstance(output, str) and output else {}
+        return {"type": answer, "approval_request_id": call.get("id"), "approve": output is True, **reason}
+    if kind == "local_shell_call":
+        return {"type": answer, "id": call.get("call_id") or call.get("id"), "output": text_of(output)}
+    caller = {"caller": call["caller"]} if call.get("caller") else {}  # a program of the server's: it goes on there
+    named = {"type": answer, "call_id": call.get("call_id"), **caller}
+    if kind == "shell_call":
+        return {**named, "output": _shell_output(output)}
+    if kind == "apply_patch_call":
+        said = "" if output is None or isinstance(output, bool) else text_of(output)
+        return {**named, "status": "failed" if output is False else "completed", "output": said}
+    if kind == "computer_call" and isinstance(output, str):
+        return {**named, "output": {"type": "computer_screenshot", "image_url": output}}
+    return {**named, "output": _content(output)}
+
+
+def refusal_item(call: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """The item that tells the model why a call brought no result."""
+    kind = str(call.get("type"))
+    if kind == "shell_call":
+        failed = {"stdout": "", "stderr": reason, "outcome": {"type": "exit", "exit_code": 1}}
+        return {"type": HANDLED[kind], "call_id": call.get("call_id"), "output": [failed]}
+    item = answer_item(call, reason)
+    return {**item, "status": "failed"} if kind == "apply_patch_call" else item
+
+
+def _shell_output(output: Any) -> list[Any]:
+    if isinstance(output, list):
+        return output
+    return [{"stdout": text_of(output), "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+
+
+def _content(output: Any) -> Any:
+    """Parts (`input_text`, `input_image`, `input_file`) go out as they are, everything else as text."""
+    is_parts = isinstance(output, list) and output and all(_is_part(part) for part in output)
+    if is_parts:
+        return output
+    return [output] if _is_part(output) else text_of(output)
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") in {"input_text", "input_image", "input_file"}
+
+
+def text_of(value: Any) -> str:
+    """What a function returned, as text for the model: a text as it is, else JSON, else `str()`."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if hasattr(value, "model_dump_json"):
+        return str(value.model_dump_json())
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
+        return str(value)
