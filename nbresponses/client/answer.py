@@ -23,7 +23,8 @@ __all__ = ["body_kind", "read_body", "rejection", "request_id_of"]
 
 _LONGEST_ERROR_BODY = 64 * 1024  # bytes
 _EVENT_STREAM = re.compile(rb"(?:data|event|id|retry|)(?::|\r|\n)")
-_BLANK = b"\xef\xbb\xbf \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_BLANK = _BOM + b" \t\r\n"
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
@@ -63,7 +64,7 @@ async def read_body(start: bytes, limit: int, read: Callable[[], Awaitable[bytes
         body += piece
         if len(body) > limit:
             raise ProtocolError(f"the answer is larger than the limit of {limit} bytes (max_event_bytes)")
-    return bytes(body)
+    return bytes(body).removeprefix(_BOM)
 
 
 def body_kind(headers: Mapping[str, str], start: bytes, *, url: str) -> Literal["stream", "json"] | None:

@@ -226,7 +226,7 @@ class Exchange:
             type_ = _TYPE_OF_STATUS.get(str(status), "response.in_progress")
             if self.inbox.began and type_ not in _TERMINAL:
                 raise Disconnected(f"the response is {status}, and there is no stream of it", url=self._call.url)
-            body = b'{"type":"%s","response":%s}' % (type_.encode(), body.lstrip(b"\xef\xbb\xbf"))
+            body = b'{"type":"%s","response":%s}' % (type_.encode(), body)
         elif not fields.get("error"):
             raise ProtocolError(f"{self._call.url} answered with JSON that is neither a response nor an error")
         self._note("status", "the server answered with JSON, not with a stream")

@@ -53,7 +53,8 @@ class _LoopThread:
     def release(self) -> None:
         with self._lock:
             self._leases -= 1
-            taken = None if self._leases else self._taken()
+            # A loop cannot stop itself. It is only asked to while the process ends, and then `end` stops it.
+            taken = None if self._leases or _runs_here(self._loop) else self._taken()
         self._stop(taken)
 
     def end(self) -> None:
@@ -76,6 +77,13 @@ class _LoopThread:
         portal, ending = taken
         portal.call(portal.stop, True)
         ending.__exit__(None, None, None)
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop | None) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 async def _running_loop() -> asyncio.AbstractEventLoop:

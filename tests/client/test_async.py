@@ -271,7 +271,8 @@ def test_a_full_pool_gets_its_places_back_however_a_stream_ends(serve, wire):
     stays = [wire.CHUNKED, wire.chunk(wire.answer("a")), "hold"]
     cut = [wire.CHUNKED, wire.chunk(wire.created())]
     early = [wire.CHUNKED, wire.chunk(wire.created()), "hold"]
-    server = serve(stays, cut, early, [wire.error(500)], answered(wire, "last"))
+    moved = wire.error(307, b"", location="/v1/elsewhere")
+    server = serve(stays, cut, early, [wire.error(500)], [moved], answered(wire, "last"))
 
     async def main():
         limits = httpx.Limits(max_connections=1)

@@ -12,8 +12,7 @@ import time
 import pytest
 
 PROGRAM = """
-import json, signal, sys, threading, time, warnings
-warnings.simplefilter("error")
+import json, signal, sys, threading, time
 from nbresponses.client import Client
 
 base_url, way, interrupts = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -67,7 +66,7 @@ print(json.dumps(facts))
 
 
 def run(server, way, interrupts=1):
-    command = [sys.executable, "-X", "dev", "-c", PROGRAM, server.base_url, way, str(interrupts)]
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, server.base_url, way, str(interrupts)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no task destroyed, nothing never awaited, no resource left open"
@@ -101,7 +100,7 @@ from nbresponses.client import Client
 stream = Client(base_url=sys.argv[1]).stream("x")
 print(next(stream).type)
 """
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", program, server.base_url]
+    command = [sys.executable, "-W", "error", "-c", program, server.base_url]
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "response.created", "")
@@ -112,7 +111,7 @@ print(next(stream).type)
 def test_a_process_that_is_sent_an_interrupt_from_outside(serve, wire):
     server = serve([wire.CHUNKED, wire.chunk(wire.created()), "hold"])
     program = "import sys; from nbresponses.client import Client\nlist(Client(base_url=sys.argv[1]).stream('x'))"
-    command = [sys.executable, "-X", "dev", "-c", program, server.base_url]
+    command = [sys.executable, "-W", "error", "-c", program, server.base_url]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 20
         while not server.requests and time.monotonic() < until:

@@ -7,6 +7,7 @@ import contextvars
 import functools
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -85,6 +86,23 @@ def test_errors_come_through_and_a_timeout_error_is_one_of_them():
         with pytest.raises(type(error)) as caught:
             lease.call(functools.partial(fail, error))
         assert caught.value is error
+    lease.release()
+
+
+def test_an_interrupt_of_the_caller_cancels_the_work():
+    lease = Lease()
+    ended = threading.Event()
+
+    async def wait():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        lease.call(wait)
+    assert ended.wait(5)
     lease.release()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 
 import pytest
 
@@ -66,6 +67,15 @@ def test_a_huge_error_body_is_read_up_to_a_limit(serve, wire, client_of):
     assert len(str(caught.value)) < 700
 
 
+def test_an_error_body_without_an_end_is_not_waited_for(serve, wire, client_of):
+    head = b"HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n"
+    server = serve([head, *[wire.chunk(b"x" * 8192)] * 9, "hold"])
+    began = time.monotonic()
+    with pytest.raises(Rejected):
+        client_of(server).create("x", timeout=10)
+    assert time.monotonic() - began < 5
+
+
 def test_an_error_body_that_is_cut_is_still_the_refusal(serve, wire, client_of):
     server = serve([wire.error(400, NESTED)[:-10]])
     with pytest.raises(Rejected, match="HTTP 400"):
@@ -110,6 +120,12 @@ def test_json_in_place_of_a_stream_is_the_response(serve, wire, client_of):
     assert stream.get_final_response().output_text == "whole"
     assert stream.ending == "completed"
     assert stream.notices == ["the server answered with JSON, not with a stream"]
+
+
+def test_json_under_the_label_of_a_stream(serve, wire, client_of):
+    body = b'\xef\xbb\xbf{"object":"response","id":"r","status":"completed","output":[]}'
+    server = serve([wire.UNTIL_CLOSE + body])
+    assert client_of(server).stream("x").get_final_response().id == "r"
 
 
 def test_json_of_a_response_that_still_runs_is_said(serve, wire, client_of):

@@ -96,6 +96,7 @@ async def _raised_in_body(error):
         (httpx.InvalidURL("x"), False, ConnectionFailed),
         (ssl.SSLError("certificate"), False, ConnectionFailed),
         (UnicodeError("label too long"), False, ConnectionFailed),
+        (ssl.SSLError("bad record"), True, Disconnected),
         (httpx.ConnectTimeout("t"), False, TimedOut),
         (httpx.PoolTimeout("t"), False, TimedOut),
         (httpx.ReadTimeout("t"), True, Disconnected),
