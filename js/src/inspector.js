@@ -89,6 +89,7 @@ class View {
     this.type.replaceChildren(new Option("all", ""), ...(overview.types ?? []).map(([t, n]) => new Option(`${t} (${n})`, t)));
     this.lane.replaceChildren(new Option("all", ""), ...(overview.lanes ?? []).map((lane) => new Option(lane, lane)));
     this.lane.parentNode.hidden = !overview.lanes?.length;
+    this.list.classList.toggle("nbi-laned", Boolean(overview.lanes?.length));
     this.range.max = overview.duration ?? 0;
     this.drawTimeline(overview);
     this.receive({ shown: overview.shown ?? 0, first: 0, rows: overview.rows ?? [] });

@@ -1,7 +1,8 @@
-"""The built ES module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
+"""A built ES module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,15 @@ from chromium import Watched
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Route
 
-STATIC = Path(__file__).parents[2] / "nbresponses" / "display" / "static"
+PACKAGE = Path(__file__).parents[2] / "nbresponses"
+FOLDERS = {"live": "display", "board": "widgets", "inspector": "widgets"}
 ORIGIN = "http://module.test"
 
-_PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/live.css">
+_PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/widget.css">
 <style>body { font-family: sans-serif; width: 800px } #below { height: 3000px }</style>
 <div id="out"></div><div id="below">below</div>
 <script type="module">
-import factory from "/live.js";
+import factory from "/widget.js";
 const listeners = new Map();
 window.sent = [];
 window.traits = { snapshot: {}, kernel_id: "", allow_remote_images: false, ...(window.given ?? {}) };
@@ -28,22 +30,37 @@ const model = {
   send: (message) => window.sent.push(message),
 };
 window.fire = (name, ...args) => (listeners.get(name) ?? []).forEach((f) => f(...args));
-window.widget = factory();
-window.widget.initialize({ model });
+window.widget = typeof factory === "function" ? factory() : factory;
+window.widget.initialize?.({ model });
 window.show = () => window.widget.render({ model, el: document.getElementById("out") });
 window.hide = window.show();
 window.ready = true;
 </script>"""
 
 
-class ModulePage(Watched):
-    """Feeds messages to the module as the kernel does, and reads what it draws."""
+_OUTSIDE = """() => {
+  const box = out.firstElementChild.getBoundingClientRect();
+  const around = [[5, box.bottom + 5], [innerWidth - 5, 5], [box.left - 3, box.top + 5]];
+  return around.filter(([x, y]) => y < innerHeight && out.contains(document.elementFromPoint(x, y)?.parentNode)).length;
+}"""
+_ACTIVE = """() => [...document.querySelectorAll("#out *")].filter((node) =>
+  ["SCRIPT", "STYLE", "IFRAME", "OBJECT", "EMBED", "LINK", "META", "BASE", "FORM", "VIDEO"].includes(node.tagName)
+  || [...node.attributes].some((a) => a.name.startsWith("on") || /^\\s*(javascript|vbscript|file):/i.test(a.value))
+  || (node.tagName === "A" && node.href && !/^(https?|mailto):/.test(node.href))
+  || (node.tagName === "IMG" && node.src && !/^(blob|data):/.test(node.src))
+  || node.id
+).map((node) => node.outerHTML.slice(0, 200))"""
 
-    def __init__(self, context: BrowserContext, **traits: Any) -> None:
+
+class ModulePage(Watched):
+    """Feeds messages to a module as the kernel does, and reads what it draws."""
+
+    def __init__(self, context: BrowserContext, name: str = "live", **traits: Any) -> None:
         super().__init__(context)
         self.number = 0
+        self._module = PACKAGE / FOLDERS[name] / "static" / name
         self.page.route("**/*", self._answer)
-        self.page.add_init_script(f"window.given = {__import__('json').dumps(traits)}; window.ran = []")
+        self.page.add_init_script(f"window.given = {json.dumps(traits)}; window.ran = []")
         self.page.goto(f"{ORIGIN}/")
         self.page.wait_for_function("window.ready")
 
@@ -51,9 +68,10 @@ class ModulePage(Watched):
         url = route.request.url
         if url == f"{ORIGIN}/":
             route.fulfill(body=_PAGE, content_type="text/html")
-        elif url in {f"{ORIGIN}/live.js", f"{ORIGIN}/live.css"}:
-            path = STATIC / url.rsplit("/", 1)[1]
-            route.fulfill(body=path.read_text(), content_type="text/javascript" if path.suffix == ".js" else "text/css")
+        elif url == f"{ORIGIN}/widget.js":
+            route.fulfill(body=self._module.with_suffix(".js").read_text(), content_type="text/javascript")
+        elif url == f"{ORIGIN}/widget.css":
+            route.fulfill(body=self._module.with_suffix(".css").read_text(), content_type="text/css")
         elif url == f"{ORIGIN}/favicon.ico":
             route.fulfill(status=204)
         else:
@@ -83,3 +101,12 @@ class ModulePage(Watched):
 
     def sent(self) -> list[dict[str, Any]]:
         return list(self.page.evaluate("window.sent"))
+
+    def harmless(self) -> None:
+        """Nothing ran, nothing was loaded, nothing active stands in the page, nothing covers what is beside the box."""
+        assert self.page.evaluate("window.__hostile_script_ran") is None
+        assert self.foreign(ORIGIN) == []
+        assert self.dialogs == []
+        assert self.page.evaluate(_ACTIVE) == []
+        assert self.page.evaluate(_OUTSIDE) == 0
+        assert self.page.url == f"{ORIGIN}/"

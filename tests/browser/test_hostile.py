@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
+from datetime import UTC, datetime
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbresponses import Response
+import pytest
+
+from nbresponses import Accumulator, Capture, Response, decode_event
 from nbresponses.display.live_state import LiveState
 from nbresponses.render import blocks, bundle
+from nbresponses.widgets.board_state import BoardState
+from nbresponses.widgets.inspector_index import InspectorIndex
 
 if TYPE_CHECKING:
     from module_page import ModulePage
+    from playwright.sync_api import Browser
 
 _spec = util.spec_from_file_location("hostile", Path(__file__).parents[1] / "render" / "hostile.py")
 assert _spec is not None
@@ -20,50 +27,36 @@ assert _spec.loader is not None
 hostile = util.module_from_spec(_spec)
 _spec.loader.exec_module(hostile)
 
-ORIGIN = "http://module.test"
-OVERLAP = """() => {
-  const box = document.querySelector(".nbr").getBoundingClientRect();
-  const outside = [[5, box.bottom + 5], [innerWidth - 5, 5], [box.left - 3, box.top + 5]];
-  return outside.filter(([x, y]) => y < innerHeight && document.elementFromPoint(x, y)?.closest(".nbr")).length;
-}"""
-ACTIVE = """() => [...document.querySelectorAll("#out *")].filter((node) =>
-  ["SCRIPT", "STYLE", "IFRAME", "OBJECT", "EMBED", "LINK", "META", "BASE", "FORM", "INPUT", "VIDEO", "svg"]
-    .includes(node.tagName)
-  || [...node.attributes].some((a) => a.name.startsWith("on") || /^\\s*(javascript|vbscript|file):/i.test(a.value))
-  || (node.tagName === "A" && node.href && !/^(https?|mailto):/.test(node.href))
-  || (node.tagName === "IMG" && node.src && !/^(blob|data):/.test(node.src))
-  || (node.closest(".nbr-md, pre") && node.id)
-).map((node) => node.outerHTML.slice(0, 200))"""
+
+HEAVY = ("one line", "one word", "quotations", "links", "nested emphasis", "open formulas", "list items", "columns")
 
 
-def live(module: ModulePage, text: str, word: str) -> None:
-    """The answer as a view sends it, with the word in every name, label and message."""
+def sound(text: str) -> str:
+    """The text as a server can send it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def live(module: ModulePage, text: str, word: str) -> set[str]:
+    """The answer as a view sends it, with the word in every name, label and message; the keys of its items."""
     state = LiveState()
     state.compare(blocks(Response(hostile.response(text, word), ending="failed")), 0.0)
     ops, buffers = state.take()
-    fresh = f"{module.number}:"
-    for op in ops:
-        op[1] = fresh + op[1]
     module.send(*ops, ["state", {"model": word, "rest": [word]}], buffers=tuple(buffers))
+    return {op[1] for op in ops}
 
 
-def harmless(module: ModulePage) -> None:
-    assert module.page.evaluate("window.__hostile_script_ran") is None
-    assert module.foreign(ORIGIN) == []
-    assert module.dialogs == []
-    assert module.page.evaluate(ACTIVE) == []
-    assert module.page.evaluate(OVERLAP) == 0
-    assert module.page.url == f"{ORIGIN}/"
-
-
+@pytest.mark.timeout(150)
 def test_live_nothing_runs_or_loads(module: ModulePage) -> None:
     words = hostile.WORDS
     for number, text in enumerate(hostile.TEXTS.values()):
-        live(module, text, words[number % len(words)])
-    module.page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        keys = live(module, text, words[number % len(words)])
+        module.page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        if number == 0:
+            assert "window.__hostile_script_ran=1" in module.text(), "it is there, as text"
+        module.harmless()
+        module.send(*(["gone", key] for key in keys))
     module.page.wait_for_timeout(300)
-    harmless(module)
-    assert "window.__hostile_script_ran=1" in module.text(), "it is there, as text"
+    module.harmless()
     assert module.errors == []
 
 
@@ -72,24 +65,35 @@ def test_live_text_in_pieces(module: ModulePage) -> None:
         key = str(number)
         module.send(["item", key, {"kind": "message", "order": number}])
         pieces = [text[at : at + 9] for at in range(0, len(text), 9)]
-        module.send(*(["add", key, "text", piece.encode("utf-8", "replace").decode()] for piece in pieces))
-    harmless(module)
+        module.send(*(["add", key, "text", sound(piece)] for piece in pieces))
+    module.harmless()
     assert module.errors == []
 
 
-def test_live_piles_are_drawn_in_time(module: ModulePage) -> None:
-    slow = {}
-    for name, text in hostile.PILES.items():
+def draw_piles(module: ModulePage, piles: dict[str, str]) -> None:
+    took = {}
+    for name, text in piles.items():
         module.send(["item", name, {"kind": "message", "order": 0}])
         half = len(text) // 2
         begun = time.monotonic()
         module.send(["add", name, "text", text[:half]])
         module.send(["add", name, "text", text[half:]])
         module.send(["item", name, {"done": True}])
-        slow[name] = round(time.monotonic() - begun, 1)
-        harmless(module)
+        took[name] = round(time.monotonic() - begun, 1)
+        module.harmless()
         module.send(["gone", name])
-    assert max(slow.values()) < 10, f"about a second expected: {slow}"
+    assert max(took.values()) < 15, f"about a second expected: {took}"
+
+
+@pytest.mark.timeout(150)
+def test_live_piles_are_drawn_in_time(module: ModulePage) -> None:
+    draw_piles(module, {name: hostile.PILES[name] for name in HEAVY})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_live_all_piles_are_drawn_in_time(module: ModulePage) -> None:
+    draw_piles(module, hostile.PILES)
 
 
 def test_settled_nothing_runs_or_loads(module: ModulePage) -> None:
@@ -102,4 +106,79 @@ def test_settled_nothing_runs_or_loads(module: ModulePage) -> None:
             shown["text/html"],
         )
     module.page.wait_for_timeout(300)
-    harmless(module)
+    module.harmless()
+
+
+@pytest.mark.cases("jupyter", "security")
+def test_cases(module: ModulePage, case: dict[str, Any]) -> None:
+    events = case["input"].get("events") or []
+    accumulator, state = Accumulator(), LiveState()
+    for event in events:
+        state.apply(accumulator.apply(decode_event(json.dumps(event))), 0.0)
+        if state.look:
+            state.compare(blocks(accumulator.response), 0.0)
+        ops, buffers = state.take()
+        if ops:
+            module.send(*ops, buffers=tuple(buffers))
+    module.harmless()
+    text = module.text()
+    if case["id"] == "B145":
+        assert "costs $5, later $7 per" in text
+    elif case["id"] == "B147":
+        assert module.page.locator(".nbr-md var").count() == 0
+    elif case["id"] == "B187":
+        assert "image: a — https://evil.test/p?d=SECRET" in text
+    for word in accumulator.response.output_text.split()[:1]:
+        assert not word.isalnum() or word in text
+
+
+def test_board_nothing_runs_or_loads(browser: Browser) -> None:
+    from module_page import ModulePage
+
+    context = browser.new_context()
+    page = ModulePage(context, "board")
+    capture = Capture(datetime.now(UTC))
+    names = [*hostile.WORDS[:-1], *hostile.TEXTS]
+    for name, text in zip(names, hostile.TEXTS.values(), strict=False):
+        created = {"type": "response.created", "response": {"id": name, "output": []}}
+        delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": sound(text)}
+        capture.sent({"type": "response.create", "input": sound(text)}, 0.0, lane=name)
+        capture.received([decode_event(json.dumps(event)) for event in (created, delta)], 0.1, lane=name)
+    state = BoardState()
+    state.take(capture)
+    rows = [{"lane": name, "state": "idle", "queued": 0, "latest": name} for name in names]
+    tree = [{"id": name, "parent": None, "lane": name, "state": name} for name in names]
+    news = state.look(
+        {"transport": "websocket", "in_flight": 0, "queued": 0, "connections": [], "lanes": rows}, tree, 1.0
+    )
+    page.raw({"n": 1, "now": 1.0, **news})
+    page.raw({"failed": hostile.TEXTS["handlers"]})
+    page.page.click(".nbb-node circle")
+    page.page.wait_for_timeout(200)
+    page.harmless()
+    assert page.errors == []
+    context.close()
+
+
+def test_inspector_nothing_runs_or_loads(browser: Browser) -> None:
+    from module_page import ModulePage
+
+    context = browser.new_context()
+    capture = Capture(datetime.now(UTC))
+    for text in map(sound, hostile.TEXTS.values()):
+        event = {"type": text, "output_index": 0, "item": {"type": text}, "delta": text}
+        capture.received([decode_event(json.dumps(event))], 0.1, lane=text)
+    index = InspectorIndex(capture)
+    page = ModulePage(context, "inspector", overview={**index.overview(), "rows": index.rows(0, 60)})
+    for row in range(len(index)):
+        page.page.evaluate(
+            "([at, event]) => { fire('msg:custom', {snapshot: at}); fire('msg:custom', {event}) }",
+            [
+                index.snapshot(row),
+                {"row": row, "raw": index.payload(row), "decoded": index.decoded(row)},
+            ],
+        )
+    page.page.wait_for_timeout(200)
+    page.harmless()
+    assert page.errors == []
+    context.close()
