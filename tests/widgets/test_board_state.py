@@ -133,13 +133,16 @@ def test_a_snapshot_says_what_was_told() -> None:
 
 
 def test_the_lanes_of_a_server() -> None:
-    with DemoServer(delay=0) as server, Client(base_url=server.base_url, api_key="any") as client:
-        with client.lanes(model="demo-echo", store=False) as lanes:
-            lanes["planner"].create("Plan")
-            lanes["planner"].fork("critic").create("Criticise")
-            state = BoardState()
-            state.take(lanes.capture)
-            news = state.look(lanes.status(), lanes.lineage(), 1.0)
+    with (
+        DemoServer(delay=0) as server,
+        Client(base_url=server.base_url, api_key="any") as client,
+        client.lanes(model="demo-echo", store=False) as lanes,
+    ):
+        lanes["planner"].create("Plan")
+        lanes["planner"].fork("critic").create("Criticise")
+        state = BoardState()
+        state.take(lanes.capture)
+        news = state.look(lanes.status(), lanes.lineage(), 1.0)
     texts = {id_: text for _, id_, text in news["texts"]}
     for name in ("planner", "critic"):
         row = news["rows"][f"lane {name}"]
