@@ -223,6 +223,21 @@ def test_an_event_for_an_unannounced_item_implies_one_and_a_later_announcement_t
     assert ("xx" in holder) == (type_.endswith("delta")), "the pieces from before the announcement stay"
 
 
+def test_an_implied_item_is_not_taken_over_by_another_type() -> None:
+    searching = {"type": "response.web_search_call.searching", "item_id": "ws", "output_index": 0}
+    assert shape(output(searching, added("m"), text("a", "m"))) == [("web_search_call", ""), ("message", "a")]
+    assert shape(output(text("a"), added("rs", "reasoning"))) == [("message", "a"), ("reasoning", "")]
+    assert shape(output(arguments("{}"), added("x", "quantum_call"))) == [("quantum_call", "{}")]
+
+
+def test_a_status_is_written_only_where_the_item_has_one() -> None:
+    status = {"type": "response.mcp_list_tools.completed", "item_id": "l", "output_index": 0}
+    assert output(added("l", "mcp_list_tools", tools=[]), status) == [
+        {"id": "l", "type": "mcp_list_tools", "tools": []}
+    ]
+    assert output(status)[0]["status"] == "completed", "nobody announced it"
+
+
 def test_a_stream_that_begins_in_the_middle_is_accumulated_from_there() -> None:
     items = output(text("b", "m", 1), done("m", index=1, content=[{"text": "ab"}]), arguments("}", "f", 2), ends([]))
     assert shape(items) == [("message", "ab"), ("function_call", "}")]
@@ -310,6 +325,8 @@ def test_parts_of_the_final_output_are_filled_only_where_they_are_the_same_parts
         return ends([{"id": "m", "type": "message", "content": list(parts)}])
 
     empty, ok = {"type": "output_text", "text": None}, {"type": "output_text", "text": "ok"}
+    assert shape(output(added("m"), text("ok"), done("m", content=[empty, ok]))) == [("message", "ok")]
+    assert shape(output(added("m"), text("ok"), done("m", content=[empty]))) == [("message", "ok")]
     assert shape(output(added("m"), text("ok"), final(empty, ok))) == [("message", "ok")]
     assert shape(output(added("m"), text("ok"), final(empty))) == [("message", "ok")]
     assert shape(output(added("m"), text("ok"), final({"type": "refusal", "refusal": ""}))) == [("message", "")]
