@@ -1,51 +1,60 @@
-"""Events as columns of numbers and words, filled a batch at a time. Keeps no row. Imported when a frame is asked for.
+"""Messages as columns of numbers and words, filled a batch at a time. What all frames are made from; keeps no row.
 
-What a row needs from its neighbours is worked out at the end, over whole columns: the response in progress on its lane.
-That begins with the first event that names it and ends with its terminal event. Rows before the first event that names
-one belong to it too (a resumed stream starts in the middle), unless it says that the response was only then created.
+Of the events that hold objects (items, responses, errors, log probabilities) the payload is kept too, for the frames
+that look inside. What was sent and noted is kept beside, each with the number of events before it.
+
+A column whose rows are all the same, as most are while a text streams, takes no room.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from nbresponses.capture.rows import NO_NUMBER, Row, RowError, read_rows
+from nbresponses.capture.in_progress import NOTHING, Mark, in_progress, unnamed
+from nbresponses.capture.rows import NO_NUMBER, Row, RowError, read_rows, well_formed
 from nbresponses.capture.schema import KNOWN_TYPES
 from nbresponses.core.events import EVENT_TYPES
 from nbresponses.core.wire import NestedEvent, open_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from nbresponses.capture.messages import Channel, Columns
 
-__all__ = ["Batch", "EventColumns", "Mark", "Words", "batches", "filled"]
+__all__ = ["NO_INDEX", "Batch", "EventColumns", "Other", "Words", "batches", "microseconds"]
 
-_NO_INDEX = -(2**31)  # stands for a missing number in a column of 32 bits, as NO_NUMBER in one of 64
+NO_INDEX = -(2**31)  # stands for a missing number in a column of 32 bits, as NO_NUMBER in one of 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS = 8192  # of a batch: enough to spread the cost of a step, few enough to stay in the cache
-_CARRY, _NOTHING = -2, -1  # in a column of word numbers: as in the row before; null
-_BEGINS = frozenset({"response.created", "response.queued"})
-_ENDS = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
 _SHELL = "response.shell_call"
+_AUDIO = "audio.delta"
+_PREVIEW = "response.image_generation_call.partial_image"
 _FLAT = frozenset(
     type_
     for type_, cls in EVENT_TYPES.items()
-    if not issubclass(cls, NestedEvent) and not type_.startswith(_SHELL) and not type_.endswith("audio.delta")
+    if not issubclass(cls, NestedEvent) and not type_.startswith(_SHELL) and not type_.endswith(_AUDIO)
 )
 """Types whose rows need no closer look."""
+_PART = ("lane", "type", "output_index", "content_index", "summary_index")
+"""What pieces of one text have in common."""
+_HIGH, _LOW = frozenset(map(chr, range(0xD800, 0xDC00))), frozenset(map(chr, range(0xDC00, 0xE000)))
+"""First and second halves of a character in UTF-16, as JSON escapes them."""
+_WIDE = frozenset({"sequence_number", "time"})
 
 
 class Words(dict["str | None", int]):
     """Word → its number, by first appearance; None is -1. For columns that hold few words in many rows."""
 
-    def __init__(self, known: Sequence[str] = ()) -> None:
+    def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__()
-        self[None] = _NOTHING
+        self[None] = NOTHING
         for word in known:
             self[word] = len(self) - 1
 
@@ -58,6 +67,15 @@ class Words(dict["str | None", int]):
 
     def listed(self) -> list[str]:
         return [word for word in self if word is not None]
+
+
+class Other(NamedTuple):
+    """A message that is no event: a request or a note. `row` is the number of events before it, `time` in µs."""
+
+    row: int
+    time: int
+    channel: Channel
+    payload: bytes
 
 
 class Batch(NamedTuple):
@@ -75,7 +93,7 @@ def batches(columns: Columns) -> Iterator[Batch]:
     channels, payloads = columns.channels, columns.payloads
     codes = np.array(columns.codes, np.uint32)
     times = np.array(columns.times, np.float64)
-    chosen = np.flatnonzero(_which(channels, lambda c: c.direction == "in" and c.kind in ("event", "too_large"))[codes])
+    chosen = np.flatnonzero(_which(channels, _is_event)[codes])
     with_lane = _which(channels, lambda c: c.lane is not None)
     with_name = _which(channels, lambda c: c.name is not None)
     too_large = _which(channels, lambda c: c.kind == "too_large")
@@ -91,49 +109,64 @@ def batches(columns: Columns) -> Iterator[Batch]:
         )
 
 
+def _is_event(channel: Channel) -> bool:
+    return channel.direction == "in" and channel.kind in {"event", "too_large"}
+
+
 def _which(channels: list[Channel], holds: Callable[[Channel], bool]) -> NDArray[np.bool_]:
     return np.fromiter(map(holds, channels), np.bool_, len(channels))
 
 
-class Mark(NamedTuple):
-    """An event that holds a response object. `response` is the number of its id, -2 where it has none."""
-
-    row: int
-    response: int
-    type: str
-    payload: bytes
-
-
-def filled(columns: Columns) -> EventColumns:
-    """The event columns of all messages."""
-    events = EventColumns()
-    for batch in batches(columns):
-        events.extend(batch)
-    return events
+def microseconds(times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Seconds → microseconds."""
+    return np.rint(times * 1e6).astype(np.int64)
 
 
 class EventColumns:
-    """The columns of `events()` while they grow. `extend` takes batches in order of arrival."""
+    """The columns of `events()` while they grow. `extend` takes messages, `extend_batch` events, in order of arrival.
 
-    def __init__(self) -> None:
+    `began` is the capture's start in microseconds since the epoch; the `time` column counts from there.
+    """
+
+    def __init__(self, started: datetime, source: str = "") -> None:
+        self.started = started.astimezone(UTC)
+        self.source = source
+        self.began: int = (started - _EPOCH) // timedelta(microseconds=1)
         self.types = Words(KNOWN_TYPES)
         self.lanes = Words()
         self.responses = Words()
         self.items = Words()
         self.codes = Words()
         self.messages = Words()
-        self._pieces: dict[str, list[NDArray[Any]]] = {}
-        self._deltas: list[pa.Array] = []
         self.marks: list[Mark] = []
+        """The events that hold a response object."""
+        self.kept: dict[int, bytes] = {}
+        """Row → payload, of the events that hold anything but flat fields, or log probabilities."""
+        self.halves: dict[int, str] = {}
+        """Row → delta as it came, where half a character stood in it."""
         self.commands: dict[int, int | None] = {}
         """Row → the index of a shell command, for the few rows that have one."""
+        self.others: list[Other] = []
+        """What was sent and noted."""
+        self._pieces: dict[str, list[NDArray[Any]]] = {}
+        self._deltas: list[pa.Array] = []
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def extend(self, batch: Batch) -> None:
-        rows = read_rows(batch.payloads, batch.names)
+    def extend(self, columns: Columns) -> None:
+        """Take messages of any kind, later than those before."""
+        others = np.flatnonzero(~_which(columns.channels, _is_event)[np.array(columns.codes, np.uint32)])
+        rows = self._count + others - np.arange(len(others))
+        for index, row in zip(others.tolist(), rows.tolist(), strict=True):
+            time = round(columns.times[index] * 1e6)
+            self.others.append(Other(row, time, columns.channels[columns.codes[index]], columns.payloads[index]))
+        for batch in batches(columns):
+            self.extend_batch(batch)
+
+    def extend_batch(self, batch: Batch) -> None:
+        rows = read_rows(batch.payloads, batch.names, self.halves, self._count)
         sizes = np.fromiter(map(len, batch.payloads), np.int64, len(rows))
         for index in batch.too_large:
             rows[index], sizes[index] = _given_up(batch.payloads[index])
@@ -149,32 +182,48 @@ class EventColumns:
         self._add("output_index", _small(_numbers([row.output_index for row in rows])))
         self._add("content_index", _small(_numbers([row.content_index for row in rows])))
         self._add("summary_index", _small(_numbers([row.summary_index for row in rows])))
-        self._add("time", np.rint(batch.times * 1e6).astype(np.int64))
-        self._add("bytes", np.minimum(sizes, -_NO_INDEX - 1).astype(np.int32))
+        self._add("tokens", self._tokens(rows, batch.payloads))
+        self._add("time", microseconds(batch.times))
+        self._add("bytes", np.minimum(sizes, -NO_INDEX - 1).astype(np.int32))
         self._deltas.append(pa.array([row.delta for row in rows], pa.large_string()))
         self._count += len(rows)
+        self.__dict__.pop("_in_progress", None)
+        self.__dict__.pop("_turns", None)
 
     def _closer_look(self, rows: list[Row], types: NDArray[np.int32], payloads: list[bytes]) -> None:
         """The few rows that have something inside: an item, a response, an error."""
-        errors = np.full((2, len(rows)), _NOTHING, np.int32)
+        errors = np.full((2, len(rows)), NOTHING, np.int32)
         flat = np.array([word in _FLAT for word in self.types.listed()], bool)
         for index in np.flatnonzero(~flat[types]).tolist():
             row = rows[index]
             if row.item is not None and row.item_id is None:
                 row.item_id = row.item.id
-            if row.type.endswith("audio.delta"):  # base64
+            if row.type.endswith(_AUDIO):  # base64
                 row.delta = None
-            elif row.type.startswith(_SHELL):
+                continue
+            self.kept[self._count + index] = payloads[index]
+            if row.type.startswith(_SHELL):
                 self.commands[self._count + index] = row.command_index
             if row.response is not None:
-                number = _CARRY if row.response.id is None else self.responses[row.response.id]
+                number = self.responses[row.response.id]
                 self.marks.append(Mark(self._count + index, number, row.type, payloads[index]))
             code, message = _error(row)
             errors[:, index] = self.codes[code], self.messages[message]
         self._add("error_code", errors[0])
         self._add("error_message", errors[1])
 
+    def _tokens(self, rows: list[Row], payloads: list[bytes]) -> NDArray[np.int32]:
+        try:
+            counts = np.fromiter(map(len, [row.logprobs for row in rows]), np.int32, len(rows))  # type: ignore[arg-type]
+        except TypeError:  # null
+            counts = np.fromiter((len(row.logprobs or ()) for row in rows), np.int32, len(rows))
+        for index in np.flatnonzero(counts).tolist():
+            self.kept[self._count + index] = payloads[index]
+        return np.where(counts > 0, counts, NO_INDEX).astype(np.int32)
+
     def _add(self, name: str, values: NDArray[Any]) -> None:
+        if len(values) and (values == values[0]).all():
+            values = np.broadcast_to(values[:1].copy(), len(values))
         self._pieces.setdefault(name, []).append(values)
 
     # ── What has been filled ─────────────────────────────────────────────────────────────────────────────────────────
@@ -184,39 +233,53 @@ class EventColumns:
         return np.concatenate([np.empty(0, np.int64 if name in _WIDE else np.int32), *self._pieces.get(name, ())])
 
     def deltas(self) -> pa.ChunkedArray:
-        return pa.chunked_array(self._deltas, pa.large_string())
+        """The pieces of text. A character that was cut in two between pieces is whole, in the first of them."""
+        chunks = list(self._deltas)
+        ends = np.cumsum([0, *map(len, chunks)])
+        for row, text in self._repaired().items():
+            number = int(np.searchsorted(ends, row, side="right")) - 1
+            texts = chunks[number].to_pylist()
+            texts[row - int(ends[number])] = text
+            chunks[number] = pa.array(texts, pa.large_string())
+        return pa.chunked_array(chunks, pa.large_string())
+
+    def _repaired(self) -> dict[int, str]:
+        halves = dict(self.halves)
+        parts = [self.column(name) for name in _PART] if halves else []
+        rows = sorted(halves)
+        for row in rows:
+            same = np.logical_and.reduce([part[row + 1 : rows[-1] + 1] == part[row] for part in parts])
+            following = row + 1 + int(same.argmax()) if same.any() else row
+            if halves[row][-1:] in _HIGH and following in halves and halves[following][:1] in _LOW:
+                halves[row] += halves[following][0]
+                halves[following] = halves[following][1:]
+        return {row: well_formed(text) for row, text in halves.items()}
 
     def response_numbers(self) -> NDArray[np.int32]:
         """For each row the number of the response in progress on its lane, -1 where there is none."""
-        state = np.full(self._count, _CARRY, np.int32)
-        if not self._count:
-            return state
-        lanes = self.column("lane")
-        order = np.argsort(lanes, kind="stable")  # each lane's rows side by side
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        starts = np.flatnonzero(np.diff(lanes[order], prepend=lanes[order[0]] - 1))
-        state[starts] = _NOTHING
-        self._enter_marks(state, place, starts)
-        latest = np.maximum.accumulate(np.where(state == _CARRY, 0, np.arange(len(state))))
-        return state[latest][place]
+        return self._in_progress[0]
 
-    def _enter_marks(self, state: NDArray[np.int32], place: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
-        begun: set[int] = set()
-        is_start = set(starts.tolist())
-        for row, number, type_, _ in self.marks:
-            at = int(place[row])
-            start = int(starts[np.searchsorted(starts, at, side="right") - 1])
-            if start not in begun and type_ not in _BEGINS and number != _CARRY:
-                state[start] = number
-            begun.add(start)
-            if number != _CARRY:
-                state[at] = number
-            if type_ in _ENDS and at + 1 < len(state) and at + 1 not in is_start:
-                state[at + 1] = _NOTHING
+    def response_ids(self) -> list[str]:
+        """The id of each of these numbers: the last that the server gave it."""
+        return self._in_progress[1]
 
+    def response_id(self, number: int) -> str | None:
+        """The id of a turn; None where it has none."""
+        ids = self.response_ids()
+        return ids[number] if 0 <= number < len(ids) else None
 
-_WIDE = frozenset({"sequence_number", "time"})
+    def turn_numbers(self) -> NDArray[np.int32]:
+        """The same as `response_numbers`, with numbers also for responses without an id, and for errors without one."""
+        return self._turns
+
+    @cached_property
+    def _turns(self) -> NDArray[np.int32]:
+        types, words = self.column("type"), self.types.listed()
+        return unnamed(self.response_numbers(), self.column("lane"), types, words, len(self.response_ids()))
+
+    @cached_property
+    def _in_progress(self) -> tuple[NDArray[np.int32], list[str]]:
+        return in_progress(self.column("lane"), self.marks, self.responses.listed())
 
 
 def _numbers(values: list[int | None]) -> NDArray[np.int64]:
@@ -229,7 +292,7 @@ def _numbers(values: list[int | None]) -> NDArray[np.int64]:
 
 
 def _small(values: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.where((values > _NO_INDEX) & (values < -_NO_INDEX), values, _NO_INDEX).astype(np.int32)
+    return np.where((values > NO_INDEX) & (values < -NO_INDEX), values, NO_INDEX).astype(np.int32)
 
 
 def _given_up(payload: bytes) -> tuple[Row, int]:

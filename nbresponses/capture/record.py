@@ -10,6 +10,7 @@ readers look no further than the count.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections import Counter
 from contextlib import suppress
@@ -17,6 +18,7 @@ from operator import methodcaller
 from threading import RLock
 from typing import TYPE_CHECKING, Any, overload
 
+from nbresponses.capture.asked import FrameMethods
 from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
 from nbresponses.capture.masking import echoes, masked, without_echoes
 from nbresponses.capture.messages import Channel, Columns, Message, dump_json
@@ -24,12 +26,14 @@ from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
 
     from pandas import DataFrame
 
+    from nbresponses.capture.event_columns import EventColumns
+    from nbresponses.capture.media import CapturedImage
     from nbresponses.client.stream import ResponseStream
     from nbresponses.core.wire import Event
 
@@ -44,10 +48,11 @@ _ENDINGS = {
     "response.cancelled": "cancelled",
     "error": "error",
 }
+_FILLED_AT_ONCE = 8192  # messages
 _LAST = 100  # messages that are searched for a terminal event
 
 
-class Capture:
+class Capture(FrameMethods):
     """Everything that was sent and received, with times. A sequence of `Message`, oldest first.
 
     `started` is the wall time (aware, UTC) at the moment when the monotonic clock read `origin`; the `at` that the
@@ -59,6 +64,7 @@ class Capture:
         *("started", "origin", "source", "truncated"),
         *("_channels", "_codes", "_count", "_numbers", "_payloads", "_times"),
         *("_tee", "_teed", "_tee_lock", "_secrets"),
+        *("_frames", "_framed", "_frame_lock"),
     )
 
     def __init__(self, started: datetime, origin: float = 0.0, source: str = "") -> None:
@@ -79,6 +85,9 @@ class Capture:
         self._teed = 0
         self._tee_lock = RLock()
         self._secrets: frozenset[bytes] = frozenset()  # only to be recognised where a server repeats them; never kept
+        self._frames: EventColumns | None = None
+        self._framed = 0  # messages that are in these columns
+        self._frame_lock = RLock()
 
     # ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -121,6 +130,8 @@ class Capture:
         self._count += len(payloads)  # last: from here on readers see them
         if self._tee is not None:
             self._write_tee()
+        if self._count - self._framed >= _FILLED_AT_ONCE:
+            self._fill_while_streaming()
 
     def _number(self, channel: Channel) -> int:
         number = self._numbers.get(channel)
@@ -182,10 +193,11 @@ class Capture:
 
     def columns(self) -> Columns:
         """All messages as columns: what frames are made from. A snapshot; it doesn't grow with the capture."""
-        count = self._count
-        return Columns(
-            self.started, self._times[:count], self._codes[:count], self._payloads[:count], list(self._channels)
-        )
+        return self._columns_of(0, self._count)
+
+    def _columns_of(self, first: int, end: int) -> Columns:
+        part = slice(first, end)
+        return Columns(self.started, self._times[part], self._codes[part], self._payloads[part], list(self._channels))
 
     def __repr__(self) -> str:
         numbers: Counter[str] = Counter()
@@ -273,23 +285,41 @@ class Capture:
 
         return replay(self, speed)
 
-    def events(self, *, payload: bool = False) -> DataFrame:
-        """One row per event received; with `payload` also its JSON text. Columns, types, units: docs/captures.md."""
-        from nbresponses.capture.frames import events_frame
+    def images(self, *, previews: bool = False) -> list[CapturedImage]:
+        """The pictures that came, as bytes (`.data`) or for Pillow (`.to_pil()`); with `previews` partial ones too."""
+        from nbresponses.capture.media import images_in
 
-        return events_frame(self.columns(), source=self.source, payload=payload)
+        return images_in(self, self.started, previews=previews)
 
-    def deltas(self) -> DataFrame:
-        """One row per piece of text: what part it belongs to, where it begins, when it came."""
-        from nbresponses.capture.frames import deltas_frame
+    def _framed_by(self, make: Callable[[EventColumns], DataFrame]) -> DataFrame:
+        with self._frame_lock:  # so that the columns don't grow meanwhile
+            return make(self._frame_columns())
 
-        return deltas_frame(self.columns(), source=self.source)
+    def _frame_columns(self) -> EventColumns:
+        """The columns that frames are made from, up to date. What was read once is not read again."""
+        with self._frame_lock:
+            if self._frames is None:
+                from nbresponses.capture.event_columns import EventColumns
 
-    def responses(self) -> DataFrame:
-        """One row per response: model, status, ending, times to the first event and text, tokens, error."""
-        from nbresponses.capture.frames import responses_frame
+                self._frames = EventColumns(self.started, self.source)
+            count = self._count
+            if self._framed < count:
+                self._frames.extend(self._columns_of(self._framed, count))
+                self._framed = count
+            return self._frames
 
-        return responses_frame(self.columns(), source=self.source)
+    def _fill_while_streaming(self) -> None:
+        """Read what has come, so that frames are ready when the stream ends. Only where pandas is at work anyway."""
+        if "pandas" in sys.modules and self._frame_lock.acquire(blocking=False):
+            try:
+                self._frame_columns()
+            finally:
+                self._frame_lock.release()
+
+    def _event_payloads(self) -> list[bytes]:
+        from nbresponses.capture.event_columns import batches
+
+        return [payload for batch in batches(self.columns()) for payload in batch.payloads]
 
 
 def _row(event: Event, payload: bytes, plain: Channel) -> tuple[bytes, Channel]:

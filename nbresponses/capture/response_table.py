@@ -1,39 +1,45 @@
-"""What became of each response: the columns of `responses()`. Imported when that frame is asked for.
+"""What became of each response: the columns of `responses()` and `usage()`. Imported when one of them is asked for.
 
-A response's start is the moment its request was sent: the oldest request on its lane that is not yet answered by
-another response or an error. Where none was recorded (a resumed stream, a foreign capture) it is the first event. An
-error that comes when no response is in progress is a row of its own: the answer to a request that never became a
-response.
+A response's start is the moment its request was sent (see turns.py). Where none was recorded (a resumed stream, a
+foreign capture) it is the first event.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
+from nbresponses.capture.frames import attrs
 from nbresponses.capture.messages import dump_json
 from nbresponses.capture.rows import NO_NUMBER, well_formed
+from nbresponses.capture.schema import DELTA_KINDS, RESPONSES, USAGE
+from nbresponses.capture.turns import found_turns
+from nbresponses.capture.typed import frame_of_rows
 from nbresponses.core.wire import open_json
 from nbresponses.errors import DecodeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
     from numpy.typing import NDArray
 
     from nbresponses.capture.event_columns import EventColumns
-    from nbresponses.capture.messages import Columns
+    from nbresponses.capture.turns import Turn
 
-__all__ = ["response_table"]
+__all__ = ["response_rows", "responses_frame", "usage_frame", "word"]
 
 _ENDINGS = {f"response.{word}": word for word in ("completed", "incomplete", "failed", "cancelled")}
 _ANSWER = "response.output_text.delta"
+_MILLION = 1_000_000
 
 
 class _Facts(msgspec.Struct):
-    """The fields of a response object that the table shows. Any value is taken; what it is worth is decided later."""
+    """The fields of a response object that frames show. Any value is taken; what it is worth is decided later."""
 
     model: Any = None
     status: Any = None
@@ -52,52 +58,53 @@ _decode = msgspec.json.Decoder(_Holder).decode
 _NAMES = _Facts.__struct_fields__
 
 
-def response_table(columns: Columns, events: EventColumns, began: int) -> dict[str, list[Any]]:
-    """The columns, not yet typed; `began` is the capture's start in microseconds since the epoch."""
-    table: dict[str, list[Any]] = defaultdict(list)
-    groups = _groups(events)
-    facts = _facts(events, groups)
-    ids = events.responses.listed()
-    measure = _Measure(columns, events)
-    for number, rows in _rows_of(groups):
-        row = {
-            "response_id": ids[number] if number < len(ids) else None,
-            **_described(facts[number]),
-            **measure.response(rows),
-        }
-        row["started"] += began
-        seconds = row.pop("streamed") / 1e6
+def responses_frame(
+    events: EventColumns, prices: Mapping[str, Mapping[str, float]] | None = None, stall: float = 1.0
+) -> pd.DataFrame:
+    """One row per response, in order of their first events: `schema.RESPONSES`."""
+    return frame_of_rows(RESPONSES, response_rows(events, prices, stall), attrs("responses", events))
+
+
+def response_rows(
+    events: EventColumns, prices: Mapping[str, Mapping[str, float]] | None = None, stall: float = 1.0
+) -> list[dict[str, Any]]:
+    """The same as dicts; times in µs."""
+    facts, measure = _response_facts(events), _Measure(events, stall)
+    rows = []
+    for turn in found_turns(events):
+        row = {"response_id": turn.response_id, **_described(facts[turn.number]), **measure.turn(turn)}
+        seconds = row["streamed"] / 1e6
         row["tokens_per_second"] = row["output_tokens"] / seconds if row["output_tokens"] and seconds > 0 else None
-        for name, value in row.items():
-            table[name].append(value)
-    return table
+        row["cost"] = _cost(row, prices or {})
+        rows.append(row)
+    return rows
 
 
-def _groups(events: EventColumns) -> NDArray[np.int32]:
-    """For each row the number of its response; an error outside of any response gets a number of its own."""
-    groups = events.response_numbers()
-    alone = np.flatnonzero((groups < 0) & (events.column("type") == events.types["error"]))
-    groups[alone] = len(events.responses.listed()) + np.arange(len(alone), dtype=np.int32)
-    return groups
+def usage_frame(events: EventColumns) -> pd.DataFrame:
+    """One row per number of each response's usage: `schema.USAGE`."""
+    facts = _response_facts(events)
+    rows = []
+    for turn in found_turns(events):
+        told = facts[turn.number]
+        of = {"response_id": turn.response_id, "lane": turn.lane, "model": word(told.model)}
+        rows += [
+            {**of, "counter": well_formed(path), "count": _whole(value), "value": _float(value)}
+            for path, value in _numbers(told.usage)
+        ]
+    return frame_of_rows(USAGE, rows, attrs("usage", events))
 
 
-def _rows_of(groups: NDArray[np.int32]) -> list[tuple[int, NDArray[np.intp]]]:
-    """(number, its rows), in order of the first row."""
-    order = np.argsort(groups, kind="stable")
-    found = [rows for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(rows)]
-    return sorted(((int(groups[rows[0]]), rows) for rows in found if groups[rows[0]] >= 0), key=lambda each: each[1][0])
-
-
-def _facts(events: EventColumns, groups: NDArray[np.int32]) -> dict[int, _Facts]:
-    """What the response objects say; of each field the latest value that isn't null."""
+def _response_facts(events: EventColumns) -> dict[int, _Facts]:
+    """Number of a turn → what the response objects say; of each field the latest value that isn't null."""
     facts: dict[int, _Facts] = defaultdict(_Facts)
+    numbers = events.turn_numbers()
     for mark in events.marks:
-        known = facts[int(groups[mark.row])]
+        known = facts[int(numbers[mark.row])]
         try:
             told = _decode(mark.payload).response
         except (msgspec.MsgspecError, RecursionError):
-            inside = open_json(mark.payload).get("response")
-            told = _Facts(**{name: inside.get(name) for name in _NAMES}) if isinstance(inside, dict) else _Facts()
+            response = open_json(mark.payload).get("response")
+            told = _Facts(**{name: response.get(name) for name in _NAMES}) if isinstance(response, dict) else _Facts()
         for name in _NAMES:
             value = getattr(told, name)
             if value is not None:
@@ -109,89 +116,127 @@ def _described(facts: _Facts) -> dict[str, Any]:
     usage = facts.usage
     metadata = facts.metadata
     return {
-        "model": _word(facts.model),
-        "status": _word(facts.status),
-        "previous_response_id": _word(facts.previous_response_id),
+        "model": word(facts.model),
+        "status": word(facts.status),
+        "previous_response_id": word(facts.previous_response_id),
         "input_tokens": _whole(_inside(usage, "input_tokens")),
         "cached_tokens": _whole(_inside(usage, "input_tokens_details", "cached_tokens")),
         "output_tokens": _whole(_inside(usage, "output_tokens")),
         "reasoning_tokens": _whole(_inside(usage, "output_tokens_details", "reasoning_tokens")),
         "total_tokens": _whole(_inside(usage, "total_tokens")),
-        "incomplete_reason": _word(_inside(facts.incomplete_details, "reason")),
+        "incomplete_reason": word(_inside(facts.incomplete_details, "reason")),
         "metadata": None if metadata is None else dump_json(metadata).decode(),
     }
 
 
-class _Measure:
-    """What the events say about a response: times, sizes, errors, how it ended. Takes responses in order."""
+def _cost(row: Mapping[str, Any], prices: Mapping[str, Mapping[str, float]]) -> float | None:
+    """By the price of the model, or of the longest name that its own begins with."""
+    model, asked, answered = row["model"], row["input_tokens"], row["output_tokens"]
+    names = [name for name in prices if model is not None and model.startswith(name)]
+    if not names or asked is None or answered is None:
+        return None
+    price = prices[max(names, key=len)]
+    cached = row["cached_tokens"] or 0
+    full = (asked - cached) * price["input"] + cached * price.get("cached", price["input"])
+    return float(full + answered * price["output"]) / _MILLION
 
-    def __init__(self, columns: Columns, events: EventColumns) -> None:
+
+class _Measure:
+    """What the events say about a turn: times, sizes, errors, how it ended. Times in µs."""
+
+    def __init__(self, events: EventColumns, stall: float = 1.0) -> None:
+        self._began = events.began
+        self._stall = round(stall * 1e6)
         self._times = events.column("time")
         self._types = events.column("type")
         self._sizes = events.column("bytes")
-        self._lanes = events.column("lane")
         self._codes = events.column("error_code")
         self._messages = events.column("error_message")
-        self._words = (events.types.listed(), events.lanes.listed(), events.codes.listed(), events.messages.listed())
+        self._type_words, self._code_words = events.types.listed(), events.codes.listed()
+        self._message_words = events.messages.listed()
         lengths = pc.fill_null(pc.utf8_length(events.deltas()), 0).to_numpy().astype(np.int64)
+        of_text = np.array([type_ in DELTA_KINDS for type_ in self._type_words])
+        self._pieces = np.where(of_text[self._types], lengths, 0)
         self._answer = np.where(self._types == events.types[_ANSWER], lengths, 0)
-        self._requests, self._endings = _requests_and_endings(columns)
+        self._notes = _Notes(events)
 
-    def response(self, rows: NDArray[np.intp]) -> dict[str, Any]:
+    def turn(self, turn: Turn) -> dict[str, Any]:
+        rows = turn.rows
         times, answer = self._times[rows], self._answer[rows]
-        lane = _at(self._words[1], self._lanes[rows[0]])
-        waiting = self._requests[lane]
-        start = waiting.popleft() if waiting and waiting[0] <= times[0] else int(times[0])
-        texts = np.flatnonzero(answer)
+        start = turn.asked.time if turn.asked is not None else int(times[0])
         failed = rows[np.flatnonzero((self._codes[rows] >= 0) | (self._messages[rows] >= 0))[:1]]
+        gaps = np.diff(times)
+        stalls = gaps[gaps >= self._stall]
         return {
-            "lane": lane,
-            "ending": self._ending(lane, rows),
-            "started": start,
+            "lane": turn.lane,
+            "ending": self.ending(turn),
+            "started": self._began + start,
+            "to_first_byte": self._notes.first_byte(turn, start),
             "to_first_event": int(times[0]) - start,
-            "to_first_text": int(times[texts[0]]) - start if len(texts) else NO_NUMBER,
+            "to_first_token": _first(times, self._pieces[rows], start),
+            "to_first_text": _first(times, answer, start),
             "duration": int(times[-1]) - start,
             "streamed": int(times[-1] - times[0]),
             "events": len(rows),
             "bytes": int(self._sizes[rows].sum()),
             "characters": int(answer.sum()),
-            "error_code": _at(self._words[2], self._codes[failed[0]]) if len(failed) else None,
-            "error_message": _at(self._words[3], self._messages[failed[0]]) if len(failed) else None,
+            "longest_gap": int(gaps.max()) if len(gaps) else None,
+            "stalls": len(stalls),
+            "stalled": int(stalls.sum()),
+            "retries": turn.retries,
+            "error_code": _at(self._code_words, self._codes[failed[0]]) if len(failed) else None,
+            "error_message": _at(self._message_words, self._messages[failed[0]]) if len(failed) else None,
         }
 
-    def _ending(self, lane: str | None, rows: NDArray[np.intp]) -> str | None:
-        types = [self._words[0][number] for number in np.unique(self._types[rows])]
+    def ending(self, turn: Turn) -> str | None:
+        types = [self._type_words[number] for number in np.unique(self._types[turn.rows])]
         for type_ in types:
             if type_ in _ENDINGS:
                 return _ENDINGS[type_]
-        noted = (ending for at, ending in self._endings[lane] if at >= self._times[rows[-1]])
-        return "error" if "error" in types else next(noted, None)
+        return "error" if "error" in types else self._notes.ending(turn)
 
 
-def _requests_and_endings(
-    columns: Columns,
-) -> tuple[dict[str | None, deque[int]], dict[str | None, list[tuple[int, str]]]]:
-    """Lane → times of its requests; lane → (time, ending) as noted. Times in microseconds."""
-    requests: dict[str | None, deque[int]] = defaultdict(deque)
-    endings: dict[str | None, list[tuple[int, str]]] = defaultdict(list)
-    wanted = {
-        number: channel
-        for number, channel in enumerate(columns.channels)
-        if (channel.direction, channel.kind) in {("out", "request"), ("note", "ended")}
-    }
-    codes = np.array(columns.codes, np.int64)
-    for row in np.flatnonzero(np.isin(codes, list(wanted))).tolist():
-        channel = wanted[int(codes[row])]
-        at = round(columns.times[row] * 1e6)
-        try:
-            fields = open_json(columns.payloads[row])
-        except DecodeError:
-            fields = {}
-        if channel.direction == "note":
-            endings[channel.lane].append((at, str(fields.get("ending"))))
-        elif fields.get("type") != "response.steer":  # that joins a response instead of asking for one
-            requests[channel.lane].append(at)
-    return requests, endings
+class _Notes:
+    """What was noted about connections and endings."""
+
+    def __init__(self, events: EventColumns) -> None:
+        self._endings: dict[str | None, list[tuple[int, str]]] = defaultdict(list)
+        self._replies: list[tuple[int, int]] = []
+        for other in events.others:
+            if other.channel.direction != "note":
+                continue
+            if other.channel.kind == "status":
+                self._replies.append((other.row, other.time))
+            elif other.channel.kind == "ended":
+                self._endings[other.channel.lane].append((other.row, str(_noted(other.payload, "ending"))))
+            elif other.channel.kind == "closed":  # by the connection: what was in progress on it is cut off
+                self._endings[None].append((other.row, "cut_off"))
+
+    def ending(self, turn: Turn) -> str | None:
+        """What was noted after the turn's last event; a note without a lane is everyone's. Another turn cuts it off."""
+        last = int(turn.rows[-1])
+        noted = self._endings.get(turn.lane) or self._endings.get(None, [])
+        found = next(((row, ending) for row, ending in noted if row > last), None)
+        if turn.until is not None and (found is None or found[0] > turn.until):
+            return "cut_off"
+        return found[1] if found is not None else None
+
+    def first_byte(self, turn: Turn, start: int) -> int | None:
+        first = int(turn.rows[0])
+        times = [time for row, time in self._replies if row <= first and time >= start]
+        return times[-1] - start if times and turn.asked is not None else None
+
+
+def _noted(payload: bytes, name: str) -> Any:
+    try:
+        return open_json(payload).get(name)
+    except DecodeError:
+        return None
+
+
+def _first(times: NDArray[np.int64], lengths: NDArray[np.int64], start: int) -> int | None:
+    texts = np.flatnonzero(lengths)
+    return int(times[texts[0]]) - start if len(texts) else None
 
 
 def _at(words: list[str], number: int) -> str | None:
@@ -199,14 +244,34 @@ def _at(words: list[str], number: int) -> str | None:
 
 
 def _inside(value: Any, *path: str) -> Any:
+    """What stands at the path in nested dicts; None where it ends before."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _word(value: Any) -> str | None:
+def word(value: Any) -> str | None:
+    """A text that a cell can hold; None for anything else."""
     return well_formed(value) if isinstance(value, str) else None
 
 
 def _whole(value: Any) -> int | None:
+    """An integer that a cell can hold; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < -NO_NUMBER else None
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, int | float]]:
+    """(path, number) of all numbers inside, in order."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, value
+    if isinstance(value, (dict, list)):
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, entry in entries:
+            yield from _numbers(entry, f"{path}.{name}" if path else str(name))

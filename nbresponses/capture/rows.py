@@ -40,8 +40,8 @@ class RowResponse(msgspec.Struct, gc=False):
     error: RowError | str | None = None
 
 
-class RowSteer(msgspec.Struct, gc=False):
-    previous_response_id: str | None = None
+class RowToken(msgspec.Struct, gc=False):
+    """Counted, not read."""
 
 
 class Row(msgspec.Struct, gc=False):
@@ -61,15 +61,24 @@ class Row(msgspec.Struct, gc=False):
     error: RowError | str | None = None
     code: str | int | float | None = None
     message: str | None = None
-    steer: RowSteer | None = None
+    logprobs: tuple[RowToken, ...] | None = ()
 
 
 _type_of = attrgetter("type")
 _decode_row = msgspec.json.Decoder(Row).decode
 
 
-def read_rows(payloads: Sequence[bytes], names: Sequence[str | None] | None = None) -> list[Row]:
-    """The rows of payloads. `names` are their SSE event names, needed only for JSON without a type."""
+def read_rows(
+    payloads: Sequence[bytes],
+    names: Sequence[str | None] | None = None,
+    halves: dict[int, str] | None = None,
+    first: int = 0,
+) -> list[Row]:
+    """The rows of payloads. `names` are their SSE event names, needed only for JSON without a type.
+
+    Where half a character stands in a delta, it is U+FFFD in the row, and the delta as it came is put into `halves`
+    under the row's number, counted from `first`.
+    """
     if names is None:
         try:
             rows = list(map(_decode_row, payloads))
@@ -78,7 +87,13 @@ def read_rows(payloads: Sequence[bytes], names: Sequence[str | None] | None = No
         else:
             if all(map(_type_of, rows)):
                 return rows
-    return [_row(payload, name) for payload, name in zip(payloads, names or [None] * len(payloads), strict=True)]
+    rows = [_row(payload, name) for payload, name in zip(payloads, names or [None] * len(payloads), strict=True)]
+    for number, row in enumerate(rows, first):
+        if row.delta is not None and (whole := well_formed(row.delta)) != row.delta:
+            if halves is not None:
+                halves[number] = row.delta
+            row.delta = whole
+    return rows
 
 
 def _row(payload: bytes, name: str | None) -> Row:
@@ -110,7 +125,7 @@ def _row_leniently(payload: bytes, name: str | None) -> Row:
         error=_error(error) if error is not None else None,
         code=_error(fields).code,
         message=_text(fields.get("message")),
-        steer=RowSteer(_text(_of(fields.get("steer"), "previous_response_id"))),
+        logprobs=_tokens(fields.get("logprobs")),
     )
 
 
@@ -134,7 +149,11 @@ def _delta(value: Any) -> str | None:
     if isinstance(value, dict):
         parts = [text for name in ("stdout", "stderr") if (text := _text(value.get(name)))]
         return "".join(parts) if parts else None
-    return _text(value)
+    return value if isinstance(value, str) else None
+
+
+def _tokens(value: Any) -> tuple[RowToken, ...]:
+    return tuple(RowToken() for entry in value if isinstance(entry, dict)) if isinstance(value, list) else ()
 
 
 def _of(value: Any, name: str) -> Any:

@@ -19,10 +19,11 @@ CASES = [
 
 
 def frames(capture: Capture) -> Iterator[tuple[pd.DataFrame, tuple[schema.Column, ...]]]:
-    yield capture.events(), schema.EVENTS
+    for name, columns in schema.FRAMES.items():
+        yield getattr(capture, name)(), columns
     yield capture.events(payload=True), (*schema.EVENTS, schema.PAYLOAD)
-    yield capture.deltas(), schema.DELTAS
-    yield capture.responses(), schema.RESPONSES
+    yield capture.logprobs(alternatives=True), schema.ALTERNATIVES
+    yield capture.tools(arguments=True), schema.TOOL_ARGUMENTS
 
 
 def strict_json(text: str) -> object:
@@ -98,10 +99,13 @@ def test_b171_digits_beyond_2_to_the_53_stay(open_case, record) -> None:
         assert str(text) in metadata
 
 
-def test_b173_half_a_character_is_replaced_in_a_cell_and_kept_in_the_capture(open_case, record) -> None:
+def test_b173_a_character_cut_in_two_is_whole_in_its_cell_and_as_it_came_in_the_capture(open_case, record) -> None:
     wire, expected = open_case("B173")
     capture = record(wire)
-    assert capture.deltas()["delta"].tolist() == ["hi �", "�!"]
+    frame = capture.deltas()
+    assert frame["delta"].tolist() == ["hi 😀", "!"]
+    assert frame["start"].tolist() == [0, 4]
+    assert frame.attrs["repaired"] == capture.events().attrs["repaired"] == 2
     assert rb"\ud83d" in capture[4].payload
     assert capture.replay(speed=None).get_final_response().output_text == expected["output_text"]
 

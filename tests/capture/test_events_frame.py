@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbresponses.capture import schema
@@ -81,7 +81,7 @@ def test_times_are_wall_times_and_gaps_are_between_rows() -> None:
         pd.Timestamp("2026-01-31 12:00:00.5", tz="UTC"),
     ]
     assert column(frame, "gap") == [None, pd.Timedelta(0), pd.Timedelta(microseconds=499_999)]
-    assert frame.attrs == {"frame": "events", "source": "", "started": "2026-01-31T12:00:00+00:00"}
+    assert frame.attrs == {"frame": "events", "source": "", "started": "2026-01-31T12:00:00+00:00", "repaired": 0}
 
 
 def test_bytes_are_those_of_the_payload() -> None:
@@ -222,11 +222,8 @@ def test_unknown_types_are_categories_like_the_others() -> None:
 
 def test_an_empty_capture_has_the_same_columns() -> None:
     capture = Capture(STARTED)
-    for frame, columns in (
-        (capture.events(), schema.EVENTS),
-        (capture.deltas(), schema.DELTAS),
-        (capture.responses(), schema.RESPONSES),
-    ):
+    for name_, columns in schema.FRAMES.items():
+        frame = getattr(capture, name_)()
         assert len(frame) == 0
         assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()] == [(c.name, c.dtype) for c in columns]
 
@@ -244,6 +241,7 @@ fields = st.sampled_from(FIELDS.split())
 types = st.sampled_from([*EVENT_TYPES, "keepalive", "odd", "", 5, None])
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(types, st.dictionaries(fields, json_values, max_size=5)), max_size=6))
 def test_no_json_object_makes_a_frame_fail(events) -> None:
     payloads = [json.dumps({"type": kind} | body) for kind, body in events]
@@ -254,11 +252,13 @@ def test_no_json_object_makes_a_frame_fail(events) -> None:
     frame.to_json()
     assert len(capture.deltas()) == frame["delta"].notna().sum()
     assert capture.responses()["events"].sum() <= len(frame)
+    for name, columns in schema.FRAMES.items():
+        assert [str(dtype) for dtype in getattr(capture, name)().dtypes] == [each.dtype for each in columns]
 
 
 def test_heavy_packages_wait_until_a_frame_is_asked_for() -> None:
     code = (
-        "import sys; from nbresponses.capture import files, frames, record, schema; "
+        "import sys; from nbresponses.capture import asked, files, record, schema; "
         "print([name for name in ('numpy', 'pandas', 'pyarrow') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -138,7 +138,8 @@ def test_an_error_that_answers_a_request_is_a_row_and_takes_the_request() -> Non
 
 def test_queued_requests_belong_to_responses_in_turn() -> None:
     capture = Capture(STARTED)
-    for at, message in [(1.0, {"type": "response.create"}), (1.2, {"type": "response.create"})]:
+    for at in (1.0, 1.2):
+        message = {"type": "response.create"}
         capture.sent(message, at, transport="websocket", lane="a")
     receive(capture, 2.0, lifecycle("created", "r1"), lane="a")
     capture.sent({"type": "response.steer"}, 2.1, transport="websocket", lane="a")
@@ -165,6 +166,72 @@ def test_an_ending_that_was_noted_counts_where_the_server_said_nothing() -> None
     assert column(capture.responses(), "ending") == [None]
     capture.noted("ended", 3.0, ending="interrupted")
     assert column(capture.responses(), "ending") == ["interrupted"]
+
+
+def test_a_stream_that_another_response_replaced_was_cut_off(tape, cells) -> None:
+    tape.created(1).text(2, "x").created(3, "r2").ended(4, "r2").noted(5, "ended", ending="completed")
+    assert cells(tape.capture.responses(), "ending") == ["cut_off", "completed"]
+
+
+def test_what_ran_on_a_connection_that_was_closed_was_cut_off(tape, cells) -> None:
+    tape.created(1, "r1", "a").noted(2, "closed").created(3, "r2", "b")
+    assert cells(tape.capture.responses(), "ending") == ["cut_off", None]
+
+
+def test_the_first_byte_is_that_of_the_answers_headers(tape, cells) -> None:
+    tape.sent(1).noted(1.5, "status", status=200).created(2).text(3, "")
+    tape.got(4, "response.reasoning_summary_text.delta", delta="hm").text(5, "Hi")
+    frame = tape.capture.responses()
+    assert cells(frame, "to_first_byte") == [second(0.5)]
+    assert cells(frame, "to_first_event") == [second(1)]
+    assert cells(frame, "to_first_token") == [second(3)]
+    assert cells(frame, "to_first_text") == [second(4)]
+
+
+def test_stalls_are_gaps_of_the_length_asked_for(tape, cells) -> None:
+    tape.sent(1).created(9).text(9.25, "a").text(12, "b").text(13.5, "c")
+    frame = tape.capture.responses(stall=1.5)
+    assert (cells(frame, "stalls"), cells(frame, "stalled")) == ([2], [second(4.25)])
+    assert cells(frame, "longest_gap") == [second(2.75)]
+    assert cells(tape.capture.responses(stall=2), "stalls") == [1]
+    assert cells(tape.capture.responses(stall=3), "stalled") == [second(0)]
+
+
+def test_a_repeated_request_counts_from_its_first_sending(tape, cells) -> None:
+    tape.sent(1).noted(2, "retry").sent(3).noted(4, "retry").sent(5).created(6).noted(7, "resumed").text(8, "x")
+    tape.ended(9).sent(10, input="next").created(11, "r2")
+    frame = tape.capture.responses()
+    assert cells(frame, "retries") == [3, 0]
+    assert cells(frame, "to_first_event") == [second(5), second(1)]
+
+
+def test_the_cost_is_by_the_longest_name_that_fits(tape, cells) -> None:
+    prices = {"m": {"input": 1.0, "output": 1.0}, "m-1": {"input": 2.0, "cached": 0.5, "output": 10.0}}
+    for number, model in enumerate(["m-1-mini", "m", "other"]):
+        tape.created(1, f"r{number}", model=model).ended(2, f"r{number}", usage=usage(20))
+    tape.created(3, "r9", model="m").ended(4, "r9")
+    assert cells(tape.capture.responses(prices), "cost") == [
+        pytest.approx((6 * 2 + 4 * 0.5 + 20 * 10) / 1e6),
+        pytest.approx((10 + 20) / 1e6),
+        None,
+        None,
+    ]
+    assert cells(tape.capture.responses(), "cost") == [None] * 4
+
+
+def test_ids_that_change_within_a_response_make_one_row(tape, cells) -> None:
+    tape.created(1, "a1").got(2, "response.in_progress", response={"id": "a2"}).text(3, "x").ended(4, "a3")
+    tape.created(5, "b1").ended(6, "b1").got(7, "response.failed", response={"id": "a3"})
+    frame = tape.capture.responses()
+    assert cells(frame, "response_id") == ["a3", "b1"]
+    assert cells(frame, "events") == [5, 2]
+    assert cells(tape.capture.events(), "response_id") == ["a3"] * 4 + ["b1"] * 2 + ["a3"]
+
+
+def test_a_late_event_of_an_earlier_response_interrupts_nothing(tape, cells) -> None:
+    tape.created(1, "r1").ended(2, "r1").created(3, "r2").got(4, "response.failed", response={"id": "r1"})
+    tape.text(5, "x").ended(6, "r2")
+    assert cells(tape.capture.events(), "response_id") == ["r1", "r1", "r2", "r1", "r2", "r2"]
 
 
 @pytest.mark.parametrize("odd", [5, "x", [], {"input_tokens": "many", "output_tokens": 1.5, "total_tokens": 10**30}])
