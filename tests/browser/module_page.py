@@ -1,4 +1,4 @@
-"""A built ES module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
+"""The live view's ES module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from chromium import Watched
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Route
 
-PACKAGE = Path(__file__).parents[2] / "nbresponses"
-FOLDERS = {"live": "display", "board": "widgets", "inspector": "widgets"}
+MODULE = Path(__file__).parents[2] / "nbresponses" / "display" / "static" / "live"
 ORIGIN = "http://module.test"
 
 _PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/widget.css">
@@ -30,8 +29,8 @@ const model = {
   send: (message) => window.sent.push(message),
 };
 window.fire = (name, ...args) => (listeners.get(name) ?? []).forEach((f) => f(...args));
-window.widget = typeof factory === "function" ? factory() : factory;
-window.widget.initialize?.({ model });
+window.widget = factory();
+window.widget.initialize({ model });
 window.show = () => window.widget.render({ model, el: document.getElementById("out") });
 window.hide = window.show();
 window.ready = true;
@@ -53,12 +52,11 @@ _ACTIVE = """() => [...document.querySelectorAll("#out *")].filter((node) =>
 
 
 class ModulePage(Watched):
-    """Feeds messages to a module as the kernel does, and reads what it draws."""
+    """Feeds messages to the module as the kernel does, and reads what it draws."""
 
-    def __init__(self, context: BrowserContext, name: str = "live", **traits: Any) -> None:
+    def __init__(self, context: BrowserContext, **traits: Any) -> None:
         super().__init__(context)
         self.number = 0
-        self._module = PACKAGE / FOLDERS[name] / "static" / name
         self.page.route("**/*", self._answer)
         self.page.add_init_script(f"window.given = {json.dumps(traits)}; window.ran = []")
         self.page.goto(f"{ORIGIN}/")
@@ -69,9 +67,9 @@ class ModulePage(Watched):
         if url == f"{ORIGIN}/":
             route.fulfill(body=_PAGE, content_type="text/html")
         elif url == f"{ORIGIN}/widget.js":
-            route.fulfill(body=self._module.with_suffix(".js").read_text(), content_type="text/javascript")
+            route.fulfill(body=MODULE.with_suffix(".js").read_text(), content_type="text/javascript")
         elif url == f"{ORIGIN}/widget.css":
-            route.fulfill(body=self._module.with_suffix(".css").read_text(), content_type="text/css")
+            route.fulfill(body=MODULE.with_suffix(".css").read_text(), content_type="text/css")
         elif url == f"{ORIGIN}/favicon.ico":
             route.fulfill(status=204)
         else:

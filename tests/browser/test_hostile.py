@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nbresponses import Accumulator, Capture, Response, decode_event
+from nbresponses import Accumulator, Response, decode_event
 from nbresponses.display.live_state import LiveState
 from nbresponses.render import blocks, bundle
-from nbresponses.widgets.board_state import BoardState
-from nbresponses.widgets.inspector_index import InspectorIndex
 
 if TYPE_CHECKING:
     from module_page import ModulePage
-    from playwright.sync_api import Browser
 
 _spec = util.spec_from_file_location("hostile", Path(__file__).parents[1] / "render" / "hostile.py")
 assert _spec is not None
@@ -130,55 +126,3 @@ def test_cases(module: ModulePage, case: dict[str, Any]) -> None:
         assert "image: a — https://evil.test/p?d=SECRET" in text
     for word in accumulator.response.output_text.split()[:1]:
         assert not word.isalnum() or word in text
-
-
-def test_board_nothing_runs_or_loads(browser: Browser) -> None:
-    from module_page import ModulePage
-
-    context = browser.new_context()
-    page = ModulePage(context, "board")
-    capture = Capture(datetime.now(UTC))
-    names = [*hostile.WORDS[:-1], *hostile.TEXTS]
-    for name, text in zip(names, hostile.TEXTS.values(), strict=False):
-        created = {"type": "response.created", "response": {"id": name, "output": []}}
-        delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": sound(text)}
-        capture.sent({"type": "response.create", "input": sound(text)}, 0.0, lane=name)
-        capture.received([decode_event(json.dumps(event)) for event in (created, delta)], 0.1, lane=name)
-    state = BoardState()
-    state.take(capture)
-    rows = [{"lane": name, "state": "idle", "queued": 0, "latest": name} for name in names]
-    tree = [{"id": name, "parent": None, "lane": name, "state": name} for name in names]
-    news = state.look(
-        {"transport": "websocket", "in_flight": 0, "queued": 0, "connections": [], "lanes": rows}, tree, 1.0
-    )
-    page.raw({"n": 1, "now": 1.0, **news})
-    page.raw({"failed": hostile.TEXTS["handlers"]})
-    page.page.click(".nbb-node circle")
-    page.page.wait_for_timeout(200)
-    page.harmless()
-    assert page.errors == []
-    context.close()
-
-
-def test_inspector_nothing_runs_or_loads(browser: Browser) -> None:
-    from module_page import ModulePage
-
-    context = browser.new_context()
-    capture = Capture(datetime.now(UTC))
-    for text in map(sound, hostile.TEXTS.values()):
-        event = {"type": text, "output_index": 0, "item": {"type": text}, "delta": text}
-        capture.received([decode_event(json.dumps(event))], 0.1, lane=text)
-    index = InspectorIndex(capture)
-    page = ModulePage(context, "inspector", overview={**index.overview(), "rows": index.rows(0, 60)})
-    for row in range(len(index)):
-        page.page.evaluate(
-            "([at, event]) => { fire('msg:custom', {snapshot: at}); fire('msg:custom', {event}) }",
-            [
-                index.snapshot(row),
-                {"row": row, "raw": index.payload(row), "decoded": index.decoded(row)},
-            ],
-        )
-    page.page.wait_for_timeout(200)
-    page.harmless()
-    assert page.errors == []
-    context.close()
