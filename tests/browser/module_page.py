@@ -1,4 +1,4 @@
-"""The live view's ES module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
+"""The live view's module on a page of its own, with a model that stands in for the widget's: no Jupyter, no network."""
 
 from __future__ import annotations
 
