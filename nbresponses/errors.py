@@ -14,6 +14,7 @@ NBResponsesError
 │   ├── ResponseCancelled
 │   └── ResponseCutOff      no terminal event came, or the stream was stopped here
 ├── LaneError               a lane cannot do that now; names the lane
+├── FormatError             an answer is not in the format asked for; `reason` says why
 ├── CaptureError            a capture file cannot be read; names the file and the line
 └── MissingExtra            an optional package is not installed; names the install command
 """
@@ -32,6 +33,7 @@ __all__ = [
     "ConnectionFailed",
     "DecodeError",
     "Disconnected",
+    "FormatError",
     "LaneError",
     "MissingExtra",
     "NBResponsesError",
@@ -193,6 +195,14 @@ class LaneError(NBResponsesError):
     def __init__(self, message: str, *, lane: str | None = None) -> None:
         super().__init__(message)
         self.lane = lane
+
+
+class FormatError(NBResponsesError, ValueError):
+    """An answer that is not what `text_format` asked for. `reason`: "refused", "incomplete", "absent" or "invalid"."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
 
 
 class CaptureError(NBResponsesError, ValueError):

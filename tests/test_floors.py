@@ -34,6 +34,7 @@ UPWARD = {
     ("_extension", "nbresponses_magics"),
     ("capture/record.py", "client"),
     ("capture/record.py", "display"),
+    ("core/response.py", "capture"),
 }
 """The few imports that go up, each inside a method of the module named: forwarding, for convenience."""
 

@@ -106,13 +106,16 @@ class Api:
         **fields: Any,
     ) -> Response:
         """A response, waited for. Raises as `get_final_response()` does; a background response comes back at once."""
-        body = Request(input, extra_body=extra_body, **fields).body
+        request = Request(input, extra_body=extra_body, **fields)
+        body = request.body
         if body.get("stream"):
             raise RequestError("stream", "create() waits for the whole response: use client.stream()")
         data = await self._ask(
             "POST", "/responses", body=body, extra_headers=extra_headers, extra_query=extra_query, timeout=timeout
         )
-        return final(response_of(data))
+        response = response_of(data)
+        response.format = request.format
+        return final(response)
 
     async def retrieve(self, /, response_id: str, **options: Any) -> Response:
         """A stored response as it is now, whatever its status."""

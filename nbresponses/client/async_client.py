@@ -70,7 +70,7 @@ class AsyncClient(BaseClient):
         exchange = self._api.exchange(
             request, wake=news.set, timeout=timeout, extra_headers=extra, extra_query=extra_query
         )
-        return AsyncResponseStream(
+        stream = AsyncResponseStream(
             exchange.inbox,
             news,
             request=exchange.body,
@@ -78,6 +78,8 @@ class AsyncClient(BaseClient):
             run=exchange.run,
             stop=exchange.stop,
         )
+        stream.format = request.format
+        return stream
 
     def lanes(self, **fields: Any) -> AsyncLaneManager:
         """As `Client.lanes`: an async context manager. A plain call."""

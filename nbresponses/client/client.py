@@ -83,6 +83,7 @@ class Client(BaseClient):
             stop=functools.partial(_stop, self._lease, exchange),
             owner=self,
         )
+        stream.format = request.format
         self._lease.start(exchange.run)
         self._streams.add(stream)
         return stream

@@ -14,9 +14,10 @@ from nbresponses.capture.record import Capture
 from nbresponses.client.inbox import Inbox
 from nbresponses.client.lane_driver import LaneDriver, Steer, Ticket
 from nbresponses.client.lane_links import HttpLink, SocketLink
+from nbresponses.core.formats import format_of
 from nbresponses.core.lanes.actions import LaneRequest, LaneSettings
 from nbresponses.core.lanes.table import LaneTable
-from nbresponses.core.request import NOT_GIVEN, checked_body
+from nbresponses.core.request import NOT_GIVEN, checked_body, with_format
 from nbresponses.errors import Disconnected, LaneError, NBResponsesError, Rejected, RequestError, TimedOut
 from nbresponses.transports.websocket import SocketOptions, open_socket, socket_url
 
@@ -102,9 +103,14 @@ class LaneHub:
     def submit(self, lane: str | None, input_: Any, *, barrier: bool = True, **fields: Any) -> Any:
         """A request for a lane; its stream."""
         given = {} if input_ is NOT_GIVEN else {"input": input_}
-        body = checked_body({**self._defaults, **fields, **given}, transport="websocket")
+        fields = {**self._defaults, **fields, **given}
+        wanted = fields.pop("text_format", None)
+        format_ = None if wanted is None else format_of(wanted)
+        body = checked_body(with_format(fields, format_), transport="websocket")
         number, ticket = self.driver.submit(LaneRequest(lane, body, barrier=barrier))
-        return self._streamed(number, ticket)
+        stream = self._streamed(number, ticket)
+        stream.format = format_
+        return stream
 
     def parent(self, lane: str | None, at: str | None) -> str:
         """The response that a fork of this lane continues from."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.record import Capture
     from nbresponses.client.inbox import Inbox, Timing
+    from nbresponses.core.formats import Format
     from nbresponses.core.response import Response
     from nbresponses.core.wire import Event
 
@@ -39,6 +40,8 @@ class StreamState:
         self.request = dict(request)
         self._inbox = inbox
         self._accumulator = Accumulator()
+        self.format: Format | None = None
+        """What `text_format` asked for."""
         self._applied: deque[tuple[Event | None, list[Change]]] = deque()  # taken for a look, not yet delivered
         self._lock = threading.RLock()
         self._iterated = False
@@ -53,7 +56,7 @@ class StreamState:
         """The response so far, a copy."""
         with self._lock:
             self._look()
-            return self._accumulator.response
+            return self._snapshot()
 
     @property
     def ending(self) -> str | None:
@@ -96,6 +99,11 @@ class StreamState:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id or self.request.get('model') or ''} {self.ending or 'running'}>"
+
+    def _snapshot(self) -> Response:
+        response = self._accumulator.response
+        response.format = self.format
+        return response
 
     # ── taking ──
 
@@ -169,7 +177,7 @@ class StreamState:
         with self._lock:
             self._apply_all()
             self._raise_submission()
-            response = self._accumulator.response
+            response = self._snapshot()
         return final(response, cause=self._inbox.error, last_sequence_number=self._inbox.last_sequence_number)
 
     def _check_in_time(self, until: float | None, limit: float | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, final
 
 import msgspec
 
+from nbresponses.core.formats import Format, format_of
 from nbresponses.errors import RequestError
 
 __all__ = ["NOT_GIVEN", "NotGiven", "Request", "checked_body", "encode_body"]
@@ -79,7 +80,7 @@ class Request:
     in `extra_body` is laid over the fields unchecked. Raises RequestError, which names the field.
     """
 
-    __slots__ = ("_body", "response_id", "starting_after")
+    __slots__ = ("_body", "format", "response_id", "starting_after")
 
     def __init__(
         self,
@@ -88,17 +89,22 @@ class Request:
         response_id: str | None = None,
         starting_after: int | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        text_format: Any = None,
         **fields: Any,
     ) -> None:
+        self.format = None if text_format is None else format_of(text_format)
         self._body: Mapping[str, Any] = MappingProxyType({})
         self.response_id = response_id
         self.starting_after = starting_after
         fields = {name: value for name, value in {**fields, "input": input}.items() if value is not NOT_GIVEN}
         if response_id is not None:
-            _check_resume(response_id, starting_after, {**fields, **(extra_body or {})})
+            _check_resume(
+                response_id, starting_after, {**fields, **(extra_body or {})}
+            )  # its format is read all the same
         elif starting_after is not None:
             raise RequestError("starting_after", "needs response_id: which response is to be taken up?")
         else:
+            fields = with_format(fields, self.format)
             self._body = MappingProxyType(checked_body(fields, extra=extra_body))
 
     @property
@@ -114,6 +120,16 @@ class Request:
         if self.response_id is not None:
             return f"Request(response_id={self.response_id!r}, starting_after={self.starting_after!r})"
         return f"Request(model={self._body.get('model')!r}, fields={sorted(self._body)})"
+
+
+def with_format(fields: Mapping[str, Any], format_: Format | None) -> dict[str, Any]:
+    """The fields of a request, with `text.format` as the format says."""
+    if format_ is None:
+        return dict(fields)
+    text = fields.get("text") or {}
+    if not isinstance(text, Mapping) or text.get("format") is not None:
+        raise RequestError("text_format", "cannot be given together with text.format")
+    return {**fields, "text": {**text, "format": format_.body}}
 
 
 def checked_body(

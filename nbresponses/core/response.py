@@ -13,6 +13,10 @@ from nbresponses.core.wire import WireObject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pandas import DataFrame
+
+    from nbresponses.core.formats import Format
+
 __all__ = ["Response", "error_of"]
 
 
@@ -38,7 +42,7 @@ class Response:
     missing. Source: the response object of the Responses API.
     """
 
-    __slots__ = ("_audio", "_data", "_error", "_partial_images", "_transcript", "ending")
+    __slots__ = ("_audio", "_data", "_error", "_partial_images", "_transcript", "ending", "format")
 
     def __init__(
         self,
@@ -56,6 +60,8 @@ class Response:
         self._partial_images = list(partial_images)
         self._audio = audio
         self._transcript = audio_transcript
+        self.format: Format | None = None
+        """What `text_format` asked for."""
 
     # ── the response ──
 
@@ -150,6 +156,31 @@ class Response:
         return [
             WireObject(entry) for part in self._message_parts("output_text") for entry in _dicts(part.get("logprobs"))
         ]
+
+    # ── in the format asked for ──
+
+    @property
+    def parsed(self) -> Any:
+        """The answer as an object of the type that `text_format` named; None where it named none, and while it runs.
+
+        Raises FormatError, whose `reason` tells a refusal, an answer that was cut off and an invalid one apart.
+        """
+        return self.format.value_of(self) if self.format is not None else None
+
+    @property
+    def parsed_so_far(self) -> Any:
+        """What has come of a JSON answer, as plain dicts and lists; None where nothing has."""
+        from nbresponses.core.formats import answer_text
+        from nbresponses.core.partial_json import open_partial
+
+        text = answer_text(self)
+        return self.format.so_far(text) if self.format is not None else open_partial(text)
+
+    def to_frame(self) -> DataFrame:
+        """`parsed` as a DataFrame: a row per object where it holds a list of them, else one row."""
+        from nbresponses.capture.tables import table_of
+
+        return table_of(self.parsed if self.format is not None else self.parsed_so_far)
 
     # ── as a whole ──
 

@@ -132,13 +132,16 @@ def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) ->
     if told:
         definition["description"] = told
     nullable_names = {parameter.name for parameter in parameters if parameter.nullable}
-    definition |= _parameters(properties, defs, optional, nullable_names, strict_mode, name)
+    definition |= _parameters(
+        properties, defs, optional=optional, nullable=nullable_names, strict_mode=strict_mode, name=name
+    )
     return Tool(name, function, definition, tuple(parameters))
 
 
 def _parameters(
     properties: dict[str, Any],
     defs: dict[str, Any],
+    *,
     optional: list[str],
     nullable: set[str],
     strict_mode: bool | None,
@@ -211,7 +214,7 @@ def _takes_null(type_: Any) -> bool:
 class ToolCall:
     """One call and what became of it. `arguments` are those of a function, as sent; `output` is None until answered.
 
-    `outcome` is "ok", "error" (the function failed, or the arguments did), "declined", or "waiting" (nobody answers it).
+    `outcome` is "ok", "error" (of the function or the arguments), "declined", or "waiting" (nobody answers it).
     """
 
     item: WireObject
@@ -264,15 +267,19 @@ def answer_item(call: Mapping[str, Any], output: Any) -> dict[str, Any]:
     if kind == "local_shell_call":
         return {"type": answer, "id": call.get("call_id") or call.get("id"), "output": text_of(output)}
     caller = {"caller": call["caller"]} if call.get("caller") else {}  # a program of the server's: it goes on there
-    named = {"type": answer, "call_id": call.get("call_id"), **caller}
+    return {"type": answer, "call_id": call.get("call_id"), **caller, **_result(kind, output)}
+
+
+def _result(kind: str, output: Any) -> dict[str, Any]:
+    """What a handler returned, in the fields of the item that answers a call of this kind."""
     if kind == "shell_call":
-        return {**named, "output": _shell_output(output)}
+        return {"output": _shell_output(output)}
     if kind == "apply_patch_call":
         said = "" if output is None or isinstance(output, bool) else text_of(output)
-        return {**named, "status": "failed" if output is False else "completed", "output": said}
+        return {"status": "failed" if output is False else "completed", "output": said}
     if kind == "computer_call" and isinstance(output, str):
-        return {**named, "output": {"type": "computer_screenshot", "image_url": output}}
-    return {**named, "output": _content(output)}
+        return {"output": {"type": "computer_screenshot", "image_url": output}}
+    return {"output": _content(output)}
 
 
 def refusal_item(call: Mapping[str, Any], reason: str) -> dict[str, Any]:

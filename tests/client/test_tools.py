@@ -148,9 +148,9 @@ def test_what_nobody_was_named_for_is_given_back_not_executed(server: DemoServer
         assert (ran.ending, ran.calls[1].output) == ("answered", "Go.")
         asked = client.run("Lend it.", model="demo-mcp")
         assert [call.item.type for call in asked.pending] == ["mcp_approval_request"]
-        lent = client.run("Lend it.", model="demo-mcp", handlers={"mcp_approval_request": lambda item: True})
+        lent = client.run("Lend it.", model="demo-mcp", handlers={"mcp_approval_request": lambda _: True})
         assert "the book is yours" in lent.output_text
-        kept = client.run("Lend it.", model="demo-mcp", confirm=lambda call: False)
+        kept = client.run("Lend it.", model="demo-mcp", confirm=lambda _: False)
         assert "leaves the book" in kept.output_text
         # Its shell ran on the server, with its output beside it; the patch is the client's to apply.
         patched = client.run("Patch.", model="demo-shell")
@@ -195,7 +195,7 @@ asyncio.new_event_loop().run_until_complete(cell())
 
 def test_async_functions_run_on_the_callers_own_loop() -> None:
     # In a process of its own: nest-asyncio2 changes asyncio for the whole process that it works in.
-    done = subprocess.run([sys.executable, "-c", IN_A_CELL], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", IN_A_CELL], check=False, capture_output=True, text=True, timeout=30)
     assert done.stdout.strip() == "on the caller's loop", done.stderr
 
 

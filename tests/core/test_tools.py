@@ -146,13 +146,13 @@ def test_arguments_that_do_not_fit_are_told_in_words(arguments: str, text: str) 
 
 def test_annotations_partials_methods_and_positional_parameters() -> None:
     class Shop:
-        def price(self, item: Annotated[str, "what is bought"], /, count: int = 1) -> float:
+        def price(self, _item: Annotated[str, "what is bought"], /, count: int = 1) -> float:
             """The price."""
             return count * 2.0
 
     tool = tool_of(Shop().price)
-    assert tool.definition["parameters"]["properties"]["item"]["description"] == "what is bought"
-    args, named = tool.read('{"item": "pen", "count": 3}')
+    assert tool.definition["parameters"]["properties"]["_item"]["description"] == "what is bought"
+    args, named = tool.read('{"_item": "pen", "count": 3}')
     assert tool.function(*args, **named) == 6.0
     assert tool_of(functools.partial(weather, unit="celsius")).name == "weather"
 
