@@ -44,7 +44,7 @@ LIBRARIES = {
     "demo": {"starlette", "uvicorn", "msgspec", "websockets", "anyio"},
     "transports": {"httpx", "httpcore", "h11", "anyio", "websockets", "msgspec"},
     "render": {"markdown_it", "msgspec"},
-    "client": {"httpx", "anyio", "msgspec", "tqdm", "nest_asyncio2"},
+    "client": {"httpx", "anyio", "msgspec", "numpy", "openai", "pandas", "tqdm", "nest_asyncio2"},
     "capture": {"msgspec", "PIL", "pandas", "pyarrow", "numpy", "matplotlib", "dask", "tqdm"},
     "display": {"IPython", "anywidget", "ipywidgets", "msgspec", "traitlets"},
     "widgets": {"IPython", "anywidget", "ipywidgets", "msgspec", "traitlets"},

@@ -15,6 +15,7 @@ from typing import Any, Final, final
 import msgspec
 
 from nbresponses.core.formats import Format, format_of
+from nbresponses.core.inputs import as_items, check_sizes, is_part
 from nbresponses.errors import RequestError
 
 __all__ = ["NOT_GIVEN", "NotGiven", "Request", "checked_body", "encode_body"]
@@ -98,9 +99,7 @@ class Request:
         self.starting_after = starting_after
         fields = {name: value for name, value in {**fields, "input": input}.items() if value is not NOT_GIVEN}
         if response_id is not None:
-            _check_resume(
-                response_id, starting_after, {**fields, **(extra_body or {})}
-            )  # its format is read all the same
+            _check_resume(response_id, starting_after, {**fields, **(extra_body or {})})
         elif starting_after is not None:
             raise RequestError("starting_after", "needs response_id: which response is to be taken up?")
         else:
@@ -136,6 +135,7 @@ def checked_body(
     fields: Mapping[str, Any], *, extra: Mapping[str, Any] | None = None, transport: str = "http"
 ) -> dict[str, Any]:
     """`fields` with `extra` laid over them, as the body of a request; RequestError for what cannot be right."""
+    fields = _with_messages(fields)
     body = {**fields, **(extra or {})}
     for name, problem in _NOT_OVER[transport].items():
         if name in body and not (name == "stream" and transport == "http"):
@@ -147,6 +147,17 @@ def checked_body(
     if body.get("previous_response_id") is not None and body.get("conversation") is not None:
         raise RequestError("previous_response_id", "cannot be given together with conversation")
     return body
+
+
+def _with_messages(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Texts and parts that stand in the input by themselves become a message."""
+    given = fields.get("input")
+    if not isinstance(given, (list, tuple)):
+        return fields
+    if not any(map(is_part, given)):
+        check_sizes(given)
+        return fields
+    return {**fields, "input": as_items(given)}
 
 
 def _check_type(name: str, value: Any) -> None:

@@ -184,6 +184,15 @@ class Response:
 
     # ── as a whole ──
 
+    def to_input(self) -> list[dict[str, Any]]:
+        """The output as input items, for a request that brings the conversation along itself.
+
+        Reasoning without encrypted content is left out, and so are half-written calls: no server takes them back.
+        """
+        from nbresponses.core.lanes.lineage import as_input
+
+        return [ready for item in self.output if (ready := as_input(item)) is not None]
+
     def to_dict(self) -> dict[str, Any]:
         """The response object in wire shape. A copy."""
         return deepcopy(dict(self._data))
