@@ -21,6 +21,7 @@ from nbresponses.core import events as _events
 from nbresponses.core.accumulator import Accumulator, Change
 from nbresponses.core.decode import EventDecoder, decode_event
 from nbresponses.core.events import *  # noqa: F403  a class per event type
+from nbresponses.core.inputs import message
 from nbresponses.core.response import Response
 from nbresponses.core.sse import ServerSentEvent, SSEDecoder, encode_sse
 from nbresponses.errors import *  # noqa: F403
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from nbresponses.capture.record import Capture
     from nbresponses.client.async_client import AsyncClient
     from nbresponses.client.client import Client
+    from nbresponses.client.inputs import file_part, image_part, table_part
     from nbresponses.client.settings import Timeouts
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
     from nbresponses.core.request import Request
@@ -51,8 +53,11 @@ _ON_FIRST_USE = {
     "Request": "nbresponses.core.request",
     "ResponseStream": "nbresponses.client.stream",
     "Timeouts": "nbresponses.client.settings",
+    "file_part": "nbresponses.client.inputs",
+    "image_part": "nbresponses.client.inputs",
     "load_ipython_extension": "nbresponses._extension",
     "show": "nbresponses.widgets.show",
+    "table_part": "nbresponses.client.inputs",
     "unload_ipython_extension": "nbresponses._extension",
 }
 """Public name → the module that has it."""
@@ -92,8 +97,12 @@ __all__ = [
     "Timeouts",
     "decode_event",
     "encode_sse",
+    "file_part",
+    "image_part",
     "load_ipython_extension",
+    "message",
     "show",
+    "table_part",
     "unload_ipython_extension",
 ]
 __all__ += _events.__all__
