@@ -5,7 +5,8 @@ import { grow } from "./grow.js";
 import { duration, element } from "./text.js";
 import { tree } from "./tree.js";
 
-const TAIL = 4000; // characters of an answer that a card shows; the selected response shows all
+const TAIL = 1200; // characters of an answer that a card shows at least; the selected response shows all
+const END = 1e9; // further down than any text: asking for the height first would lay out every card on its own
 
 class Board {
   constructor() {
@@ -93,17 +94,21 @@ class Card {
     this.prompt.value = "";
   }
 
+  /** Whether the reader is at the text's end, before anything is drawn. */
+  measure() {
+    this.atEnd = this.text.scrollTop + this.text.clientHeight > this.text.scrollHeight - 8;
+  }
+
   update(row, board) {
     this.row = row;
     grow(this.name, row.name);
     grow(this.state, row.activity || row.state);
     this.node.dataset.state = row.state;
     grow(this.asked, row.asked ?? "");
-    const atEnd = this.text.scrollTop + this.text.clientHeight > this.text.scrollHeight - 8;
     const whole = board.texts.get(row.response) ?? "";
-    const from = Math.floor(Math.max(0, whole.length - TAIL) / 1000) * 1000; // moves seldom, so that most pieces append
+    const from = Math.floor(Math.max(0, whole.length - TAIL) / 600) * 600; // moves seldom, so that most pieces append
     grow(this.text, whole.slice(from));
-    if (atEnd) this.text.scrollTop = this.text.scrollHeight;
+    if (this.atEnd) this.text.scrollTop = END;
     const running = row.state === "in flight";
     this.steer.hidden = !running;
     this.stop.hidden = !running && !row.queued;
@@ -191,6 +196,7 @@ class View {
 
   draw() {
     this.frame = 0;
+    for (const card of this.cards.values()) card.measure(); // all reading first: one layout for all cards
     for (const [key, row] of this.board.rows) {
       if (!this.cards.has(key)) {
         this.cards.set(key, new Card(this, row));

@@ -2,7 +2,7 @@
 
 Rules
 1. The board follows the lanes' capture and status: what code does to the lanes shows as what its own buttons do.
-2. At most ten messages a second for all lanes together, numbered; a page that misses one gets everything anew.
+2. At most twenty messages a second for all lanes together, numbered; a page that misses one gets everything anew.
 3. What a page asks for may arrive on another thread (a subshell's). A request that cannot be made is told to the page.
 4. `settle` puts a table of the lanes and their latest answers in the board's place, and closes it. Nothing runs then.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LaneBoard"]
 
 _STATIC = Path(__file__).parent / "static"
-_PAUSE = 0.1  # seconds between two looks, and so between two messages
+_PAUSE = 0.05  # seconds between two looks, and so between two messages
 _LONGEST = 100_000  # characters of a prompt that a page may send
 
 
