@@ -316,6 +316,8 @@ def test_final_items_are_paired_by_id_then_call_then_place_then_type() -> None:
     pieces = [arguments(str(n), None, n) for n in (0, 1)]
     final = [{"type": "function_call", "call_id": f"c{n}"} for n in (1, 0)]
     assert shape(output(*calls, *pieces, ends(final))) == [("function_call", "1"), ("function_call", "0")]
+    resumed = [text("B", "b", 1), ends([message("x"), message("y")])]
+    assert shape(output(*resumed)) == [("message", ""), ("message", "B")], "one of two: its place tells which"
     shifted = [{"id": "z", "type": "reasoning", "content": [{"text": "new"}]}, message("x"), message("y")]
     assert shape(output(*streamed, ends(shifted))) == [("reasoning", "new"), ("message", "A"), ("message", "B")]
 
