@@ -8,7 +8,10 @@ import esbuild from "esbuild";
 import { minify } from "terser";
 
 const LIMIT = 100_000; // bytes of a module: it is sent with each widget
-const BANNER = "/* nbresponses live view. Contains markdown-it and DOMPurify: see LICENSES.txt beside this file. */\n";
+const BANNERS = {
+  live: "/* nbresponses live view. Contains markdown-it and DOMPurify: see LICENSES.txt beside this file. */\n",
+  inspector: "/* nbresponses event inspector. Contains DOMPurify: see LICENSES.txt beside this file. */\n",
+};
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const root = process.argv[2] ?? here("../nbresponses");
 const WIDGETS = { live: "display/static", board: "widgets/static", inspector: "widgets/static" };
@@ -38,9 +41,9 @@ async function style(name) {
   return built.outputFiles[0].text;
 }
 
-async function licences() {
-  const texts = ["live.js contains the following packages.\n"];
-  for (const name of ["dompurify", "markdown-it"]) {
+async function licences(module, packages) {
+  const texts = [`${module} contains the following packages.\n`];
+  for (const name of packages) {
     const { version, license } = JSON.parse(await readFile(here(`node_modules/${name}/package.json`), "utf8"));
     const text = await readFile(here(`node_modules/${name}/LICENSE`), "utf8");
     texts.push(`${name} ${version} (${license})\n${"=".repeat(70)}\n\n${text.trim()}\n`);
@@ -49,7 +52,7 @@ async function licences() {
 }
 
 for (const [name, folder] of Object.entries(WIDGETS)) {
-  const module = (name === "live" ? BANNER : "") + (await script(name));
+  const module = (BANNERS[name] ?? "") + (await script(name));
   await mkdir(`${root}/${folder}`, { recursive: true });
   await writeFile(`${root}/${folder}/${name}.js`, module);
   await writeFile(`${root}/${folder}/${name}.css`, await style(name));
@@ -60,4 +63,5 @@ for (const [name, folder] of Object.entries(WIDGETS)) {
     process.exitCode = 1;
   }
 }
-await writeFile(`${root}/display/static/LICENSES.txt`, await licences());
+await writeFile(`${root}/display/static/LICENSES.txt`, await licences("live.js", ["dompurify", "markdown-it"]));
+await writeFile(`${root}/widgets/static/LICENSES.txt`, await licences("inspector.js", ["dompurify"]));

@@ -1,267 +1,312 @@
-// The event inspector: a long list of which only what is visible is asked for and drawn, one event in full, a scrubber
-// that shows the response as it was, and a timeline of the items. All that comes from a capture is put in as text.
+// The event inspector: the messages of a capture as a long list, one of them in full, and the response as it was at any
+// of them, by hand or played. All that comes from a capture is put in as text, but for the snapshot (see there).
 
+import { Kernel } from "./asking.js";
 import { grow } from "./grow.js";
+import { Rows } from "./rows.js";
+import { Snapshot } from "./snapshot.js";
 import { element } from "./text.js";
+import { Timeline } from "./timeline.js";
 
-const ROW = 22; // pixels
-const PAGE = 100; // rows asked for at once
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10];
-const BEAT = 100; // milliseconds between two steps while playing
-const COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#9c755f", "#edc948"];
+const BEAT = 80; // milliseconds between two steps while playing, or longer where an answer takes longer
+const COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#e15759", "#76b7b2", "#9c755f", "#edc948"];
 
-const time = (seconds) => `${seconds.toFixed(3)} s`;
-const gap = (seconds) => (seconds < 0.0005 ? "" : seconds < 1 ? `+${Math.round(seconds * 1000)} ms` : `+${seconds.toFixed(1)} s`);
+const gap = (seconds) =>
+  seconds === null || seconds < 0.0005 ? "" : seconds < 1 ? `+${Math.round(seconds * 1000)} ms` : `+${seconds.toFixed(2)} s`;
+
+const button = (words, label, act) => {
+  const made = element("button", "", words);
+  made.type = "button";
+  made.title = label;
+  made.setAttribute("aria-label", label);
+  made.onclick = act;
+  return made;
+};
 
 class View {
   constructor(model, root) {
-    Object.assign(this, { model, pages: new Map(), asked: new Set(), row: -1, playing: 0 });
+    Object.assign(this, { model, kernel: new Kernel(model), row: -1, playing: false, colors: new Map() });
+    this.rows = new Rows({
+      label: "Messages",
+      fetch: (first, count) => this.kernel.ask("rows", { first, count, only: this.only() }),
+      fill: (line, row) => this.fill(line, row),
+      choose: (place, row) => (this.pause(), this.select(row[0])),
+    });
+    this.timeline = new Timeline({
+      seek: (at, rough) => (this.pause(), this.seek({ at }, rough)),
+      step: (count) => this.step(count),
+      color: (kind) => this.color(kind),
+    });
+    this.snapshot = new Snapshot();
     this.build(root);
     this.load(model.get("overview"));
   }
 
   build(root) {
-    this.counts = element("div", "nbi-counts");
-    this.type = this.choice("Type", () => this.filter());
-    this.lane = this.choice("Lane", () => this.filter());
+    this.type = this.choice("Type");
+    this.lane = this.choice("Lane");
     this.words = element("input");
-    this.words.type = "search";
-    this.words.placeholder = "Text in the event";
-    this.words.setAttribute("aria-label", "Text in the event");
+    Object.assign(this.words, { type: "search", placeholder: "Text in the message" });
+    this.words.setAttribute("aria-label", "Text in the message");
     this.words.oninput = () => (clearTimeout(this.typing), (this.typing = setTimeout(() => this.filter(), 250)));
-    this.spacer = element("div", "nbi-spacer");
-    this.list = element("div", "nbi-list", this.spacer);
-    this.list.tabIndex = 0;
-    this.list.setAttribute("role", "listbox");
-    this.list.setAttribute("aria-label", "Events");
-    this.list.onscroll = () => (this.frame ||= requestAnimationFrame(() => this.draw()));
-    this.list.onkeydown = (key) => this.key(key);
-    this.list.onclick = (click) => {
-      const line = click.target.closest(".nbi-row");
-      if (line) this.select(Number(line.dataset.row), Number(line.dataset.place));
-    };
-    this.raw = element("pre", "nbi-raw");
-    this.text = element("pre", "nbi-text");
-    this.tabs = element("div", "nbi-tabs");
-    const head = element("div", "nbi-bar", this.type.parentNode, this.lane.parentNode, this.words, this.counts);
-    const detail = element("div", "nbi-detail", this.tabs, this.raw);
-    const answer = element("div", "nbi-detail", element("div", "nbi-tabs", "The response at this event"), this.text);
-    this.timeline = element("div", "nbi-timeline");
-    root.replaceChildren(
-      element("div", "nbi", head, this.list, this.player(), this.timeline, element("div", "nbi-both", detail, answer)),
+    this.counts = element("span", "nbi-counts");
+    this.counts.setAttribute("role", "status");
+    const names = ["#", "time", "gap", "type", "item", "lane", "content"];
+    this.head = element("div", "nbi-head", ...names.map((name) => element("span", "", name)));
+    this.head.setAttribute("aria-hidden", "true");
+    this.box = element(
+      "div",
+      "nbi",
+      element("div", "nbi-bar", this.type, this.lane, this.words, this.counts),
+      element("div", "nbi-table", this.head, this.rows.node),
+      this.player(),
+      this.timeline.node,
+      element("div", "nbi-both", this.detail(), this.answer()),
     );
-    for (const [name, words] of [["raw", "Raw JSON"], ["decoded", "Decoded event"]]) {
-      const tab = element("button", "", words);
-      tab.type = "button";
-      tab.onclick = () => this.show(name);
-      tab.dataset.tab = name;
-      this.tabs.append(tab);
-    }
-    this.shown = "raw";
+    this.box.setAttribute("role", "group");
+    this.box.setAttribute("aria-label", "Event inspector");
+    this.box.dataset.lmSuppressShortcuts = "true"; // else the notebook takes the arrow keys
+    root.replaceChildren(this.box);
+  }
+
+  choice(label) {
+    const made = element("select");
+    made.setAttribute("aria-label", label);
+    made.onchange = () => this.filter();
+    return made;
   }
 
   player() {
-    this.play = element("button", "nbi-play", "Play");
-    this.play.type = "button";
-    this.play.onclick = () => (this.playing ? this.pause() : this.start());
-    this.range = element("input", "nbi-range");
-    Object.assign(this.range, { type: "range", min: 0, step: "any", value: 0 });
-    this.range.setAttribute("aria-label", "Time");
-    this.range.oninput = () => (this.pause(), this.seek(Number(this.range.value)));
+    this.play = button("▶", "Play", () => (this.playing ? this.pause() : this.run()));
+    this.play.classList.add("nbi-play");
     this.speed = element("select");
     this.speed.setAttribute("aria-label", "Speed");
     for (const speed of SPEEDS) this.speed.append(new Option(`${speed}×`, speed, speed === 1, speed === 1));
-    this.at = element("span", "nbi-at");
-    return element("div", "nbi-bar", this.play, this.speed, this.range, this.at);
+    this.where = element("span", "nbi-at");
+    const back = button("‹", "One message back", () => this.step(-1));
+    const on = button("›", "One message on", () => this.step(1));
+    return element("div", "nbi-bar", back, this.play, on, this.speed, this.where);
   }
 
-  choice(words, act) {
-    const made = element("select");
-    made.onchange = act;
-    element("label", "", `${words} `, made);
-    return made;
+  detail() {
+    this.raw = element("pre", "nbi-raw");
+    this.fields = element("dl", "nbi-fields");
+    this.tabs = element("div", "nbi-tabs");
+    for (const [name, words] of [["fields", "Decoded event"], ["raw", "Raw JSON"]]) {
+      const tab = button(words, words, () => this.show(name));
+      tab.dataset.tab = name;
+      this.tabs.append(tab);
+      this[name].tabIndex = 0;
+    }
+    this.kind = element("span", "nbi-kind nbi-dim");
+    this.tabs.append(this.kind);
+    this.show("fields");
+    return element("section", "nbi-detail", this.tabs, this.fields, this.raw);
+  }
+
+  answer() {
+    return element("section", "nbi-detail", element("div", "nbi-tabs", "Response at this event"), this.snapshot.node);
+  }
+
+  show(name) {
+    for (const tab of this.tabs.querySelectorAll("button")) {
+      tab.setAttribute("aria-pressed", String(tab.dataset.tab === name));
+      this[tab.dataset.tab].hidden = tab.dataset.tab !== name;
+    }
   }
 
   // ── what comes ──
 
   load(overview) {
-    this.overview = overview;
-    this.type.replaceChildren(new Option("all", ""), ...(overview.types ?? []).map(([t, n]) => new Option(`${t} (${n})`, t)));
-    this.lane.replaceChildren(new Option("all", ""), ...(overview.lanes ?? []).map((lane) => new Option(lane, lane)));
-    this.lane.parentNode.hidden = !overview.lanes?.length;
-    this.list.classList.toggle("nbi-laned", Boolean(overview.lanes?.length));
-    this.range.max = overview.duration ?? 0;
-    this.drawTimeline(overview);
-    this.receive({ shown: overview.shown ?? 0, first: 0, rows: overview.rows ?? [] });
+    if (!overview?.density) return;
+    this.known = overview;
+    const options = (first, rest) => [new Option(first, ""), ...rest.map(([words, value]) => new Option(words, value))];
+    const { types, lanes } = overview;
+    this.renew(this.type, options("All types", types.map(([words, type, count]) => [`${words} (${count})`, type])));
+    this.renew(this.lane, options("All lanes", lanes.map((lane, at) => [lane, at])));
+    this.lane.hidden = lanes.length < 2;
+    this.box.classList.toggle("nbi-laned", lanes.length > 1);
+    this.timeline.load(overview);
+    if (overview.rows) this.rows.reset(overview.total, 0, overview.rows);
+    else if (this.filtered()) this.rows.fetch(0, 0).then((answer) => answer && this.rows.grow(answer.shown));
+    else this.rows.grow(overview.total);
+    this.count();
+  }
+
+  renew(select, options) {
+    const { value } = select;
+    if (document.activeElement === select) return; // a list that a reader has open stays as it is
+    select.replaceChildren(...options);
+    if (options.some((option) => option.value === value)) select.value = value;
+  }
+
+  only() {
+    return { type: this.type.value, lane: this.lane.value === "" ? -1 : Number(this.lane.value), text: this.words.value };
+  }
+
+  filtered() {
+    return this.type.value || this.lane.value || this.words.value;
+  }
+
+  async filter() {
+    const only = JSON.stringify(this.only());
+    const answer = await this.rows.fetch(0, 100);
+    if (!answer || only !== JSON.stringify(this.only())) return; // another one was chosen meanwhile
+    this.rows.chosen = -1;
+    this.rows.reset(answer.shown, 0, answer.rows);
+    this.count();
+    if (this.row >= 0 && !this.playing) this.seek({ row: this.row }, false);
+  }
+
+  count() {
+    const [shown, total] = [this.rows.total.toLocaleString(), this.known.total.toLocaleString()];
+    grow(this.counts, this.filtered() ? `${shown} of ${total} messages` : `${total} messages`);
   }
 
   receive(message) {
-    if ("shown" in message) {
-      this.total = message.shown;
-      this.pages.clear();
-      this.asked.clear();
-      this.spacer.style.height = `${this.total * ROW}px`;
-      grow(this.counts, `${this.total.toLocaleString()} of ${this.overview.total.toLocaleString()} events`);
-    }
-    if (message.rows) {
-      message.rows.forEach((row, at) => this.pages.set(message.first + at, row));
-      this.draw();
-    }
-    if (message.event?.row === this.row) {
-      this.event = message.event;
-      this.show(this.shown);
-    }
-    if (message.snapshot) this.arrive(message.snapshot);
+    if (message.overview) this.load(message.overview);
+    else if ("seek" in message) this.pause(), this.select(message.seek);
+    else this.kernel.take(message);
   }
 
-  arrive({ row, at, text, place }) {
-    this.waiting = false;
-    grow(this.text, text);
-    grow(this.at, time(at));
-    if (!this.playing && document.activeElement !== this.range) this.range.value = at;
-    this.mark.style.left = `${(100 * at) / (this.overview.duration || 1)}%`;
-    if (row === this.row) return;
-    this.row = row;
-    this.place = place;
-    this.model.send({ op: "event", row });
-    this.reveal(place);
-    this.draw();
+  fill(line, row) {
+    const [, number, at, since, type, item, lane, words] = row ?? [];
+    const cells = row
+      ? [number ?? "", (at - this.known.begun).toFixed(3), gap(since), type.replace(/^response\./, ""), item, this.known.lanes[lane] ?? "", words]
+      : ["", "", "", "…", "", "", ""];
+    while (line.childNodes.length < cells.length) line.append(element("span"));
+    cells.forEach((cell, place) => grow(line.childNodes[place], String(cell)));
+    line.childNodes[3].title = row ? type : "";
+    line.childNodes[4].style.setProperty("--nbi-item", item ? this.color(item) : "transparent");
+    line.classList.toggle("nbi-note", /^[→·]/.test(type ?? ""));
+    line.classList.toggle("nbi-bad", /error|failed|invalid|too_large|remainder/.test(type ?? ""));
   }
 
-  // ── the list ──
-
-  draw() {
-    this.frame = 0;
-    const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 5);
-    const last = Math.min(this.total, first + Math.ceil(this.list.clientHeight / ROW) + 10);
-    const lines = [];
-    for (let place = first; place < last; place += 1) {
-      const row = this.pages.get(place);
-      if (row) lines.push(this.line(place, row));
-      else this.want(place);
-    }
-    this.spacer.replaceChildren(...lines);
+  color(kind) {
+    if (!this.colors.has(kind)) this.colors.set(kind, COLORS[this.colors.size % COLORS.length]);
+    return this.colors.get(kind);
   }
 
-  line(place, [row, direction, number, at, since, type, item, lane]) {
-    const cells = [number ?? "", time(at), gap(since), direction === "in" ? type : `${direction} ${type}`];
-    cells.push(item === null ? "" : `item ${item}`, lane);
-    const made = element("div", "nbi-row", ...cells.map((cell) => element("span", "", String(cell))));
-    made.style.top = `${place * ROW}px`;
-    made.dataset.row = row;
-    made.dataset.place = place;
-    made.setAttribute("role", "option");
-    made.setAttribute("aria-selected", String(row === this.row));
-    return made;
+  // ── where the reader is ──
+
+  select(row) {
+    return this.seek({ row }, false);
   }
 
-  want(place) {
-    const page = Math.floor(place / PAGE);
-    if (this.asked.has(page)) return;
-    this.asked.add(page);
-    this.model.send({ op: "rows", first: page * PAGE, count: PAGE });
-  }
-
-  reveal(place) {
-    const [top, height] = [place * ROW, this.list.clientHeight];
-    if (top < this.list.scrollTop || top + ROW > this.list.scrollTop + height) this.list.scrollTop = top - height / 2;
-  }
-
-  select(row, place) {
+  step(count) {
     this.pause();
-    Object.assign(this, { row, place });
-    this.model.send({ op: "event", row });
-    this.model.send({ op: "snapshot", row });
-    this.reveal(place);
-    this.draw();
+    return this.select(Math.min(this.known.total - 1, Math.max(0, this.row + count)));
   }
 
-  key(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
-    if (!step || !this.total) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const place = Math.min(this.total - 1, Math.max(0, (this.place ?? -1) + step));
-    const row = this.pages.get(place);
-    if (row) this.select(row[0], place);
-    else this.reveal(place);
+  /** Go to a row or a time. While one question is out, only the latest wish is kept. */
+  async seek(wish, rough) {
+    this.wish = { ...wish, rough };
+    if (this.seeking) return;
+    this.seeking = true;
+    while (this.wish) {
+      const next = this.wish;
+      this.wish = null;
+      const answer = await this.kernel.ask("seek", { ...next, only: this.only() });
+      if (answer) this.arrive(answer, next);
+    }
+    this.seeking = false;
   }
 
-  filter() {
-    const types = this.type.value ? [this.type.value] : [];
-    this.list.scrollTop = 0;
-    this.model.send({ op: "filter", types, lane: this.lane.value || null, text: this.words.value });
+  arrive(answer, { at, rough }) {
+    this.snapshot.show(answer);
+    this.rows.mark(answer.place);
+    if (!(rough && at !== undefined)) this.timeline.show(at ?? answer.at);
+    const seconds = (answer.at - this.known.begun).toFixed(3);
+    grow(this.where, `${seconds} s · message ${(answer.row + 1).toLocaleString()} of ${this.known.total.toLocaleString()}`);
+    this.box.dataset.row = answer.row;
+    if (answer.row !== this.row) {
+      this.row = answer.row;
+      this.read();
+    }
   }
 
-  show(name) {
-    this.shown = name;
-    for (const tab of this.tabs.children) tab.setAttribute("aria-pressed", String(tab.dataset.tab === name));
-    grow(this.raw, this.event?.[name] ?? "");
+  /** The chosen message in full; while time moves, that of the moment when the question before was answered. */
+  async read() {
+    if (this.reading) return;
+    this.reading = true;
+    while (this.shown !== this.row) {
+      const { row } = this;
+      const message = await this.kernel.ask("event", { row });
+      this.shown = row;
+      if (message) this.tell(message);
+    }
+    this.reading = false;
   }
 
-  // ── time ──
-
-  seek(at) {
-    this.waiting = true;
-    this.model.send({ op: "seek", at });
+  tell({ class: name, fields, raw }) {
+    grow(this.kind, name);
+    grow(this.raw, raw);
+    this.fields.replaceChildren(
+      ...fields.flatMap(([key, value]) => [element("dt", "", key), element("dd", "", value)]),
+    );
   }
 
-  start() {
-    if (Number(this.range.value) >= this.overview.duration) this.range.value = 0;
-    grow(this.play, "Pause");
-    this.playing = setInterval(() => {
-      const at = Number(this.range.value) + (BEAT / 1000) * Number(this.speed.value);
-      this.range.value = at;
-      if (!this.waiting) this.seek(at);
-      if (at >= this.overview.duration) this.pause();
-    }, BEAT);
+  async run() {
+    this.playing = true;
+    this.playLabel();
+    const run = (this.running = {});
+    let { at } = this.timeline;
+    if (at >= this.timeline.ended) at = this.timeline.begun;
+    let before = performance.now();
+    while (this.running === run && at < this.timeline.ended) {
+      await new Promise((done) => setTimeout(done, BEAT));
+      const now = performance.now();
+      at = Math.min(this.timeline.ended, at + ((now - before) / 1000) * Number(this.speed.value));
+      before = now;
+      if (this.running !== run) return;
+      this.timeline.show(at);
+      if (!this.seeking) this.seek({ at }, at < this.timeline.ended);
+    }
+    if (this.running === run) this.pause();
   }
 
   pause() {
-    clearInterval(this.playing);
-    this.playing = 0;
-    grow(this.play, "Play");
+    if (!this.playing) return;
+    this.playing = false;
+    this.running = null;
+    this.playLabel();
+    this.seek({ at: this.timeline.at }, false);
   }
 
-  drawTimeline({ timeline = [], duration }) {
-    this.mark = element("div", "nbi-mark");
-    const kinds = [...new Set(timeline.map(([, , type]) => type))];
-    const bars = timeline.map(([lane, item, type, begun, ended]) => {
-      const bar = element("div", "nbi-item");
-      bar.style.left = `${(100 * begun) / (duration || 1)}%`;
-      bar.style.width = `${(100 * (ended - begun)) / (duration || 1)}%`;
-      bar.style.background = COLORS[kinds.indexOf(type) % COLORS.length];
-      bar.title = `${lane ? `${lane}: ` : ""}item ${item}, ${type}: ${time(begun)} to ${time(ended)}`;
-      const label = element("span", "", `${lane ? `${lane} · ` : ""}${type}`);
-      return element("div", "nbi-track", bar, label);
-    });
-    this.timeline.replaceChildren(...bars, this.mark);
-    this.timeline.onclick = (click) => {
-      const { left, width } = this.timeline.getBoundingClientRect();
-      this.pause();
-      this.seek(((click.clientX - left) / width) * duration);
-    };
+  playLabel() {
+    grow(this.play, this.playing ? "❚❚" : "▶");
+    const words = this.playing ? "Pause" : "Play";
+    this.play.title = words;
+    this.play.setAttribute("aria-label", words);
+    this.box.classList.toggle("nbi-playing", this.playing);
   }
 
   dispose() {
-    this.pause();
+    this.running = null;
     clearTimeout(this.typing);
-    cancelAnimationFrame(this.frame);
+    this.kernel.dispose();
+    this.rows.dispose();
   }
 }
 
-export default {
-  render({ model, el }) {
-    const view = new View(model, el);
-    const receive = (message) => view.receive(message);
-    const load = () => view.load(model.get("overview"));
-    model.on("msg:custom", receive);
-    model.on("change:overview", load);
-    requestAnimationFrame(() => view.draw()); // now it has a height
-    return () => {
-      model.off("msg:custom", receive);
-      model.off("change:overview", load);
-      view.dispose();
-    };
-  },
+export default () => {
+  let latest = null; // a view that is made later begins with what the capture has become
+  return {
+    initialize({ model }) {
+      const keep = (message) => (latest = message.overview ?? latest);
+      model.on("msg:custom", keep);
+      return () => model.off("msg:custom", keep);
+    },
+    render({ model, el }) {
+      const view = new View(model, el);
+      if (latest) view.load(latest);
+      const receive = (message) => view.receive(message);
+      model.on("msg:custom", receive);
+      return () => {
+        model.off("msg:custom", receive);
+        view.dispose();
+      };
+    },
+  };
 };

@@ -118,54 +118,57 @@ def test_the_board_settles(lab: LabPage) -> None:
     assert lab.foreign(lab.server.origin) == []
 
 
-def test_the_inspector_lists_events_and_shows_one(lab: LabPage, shots: Path) -> None:
+def test_the_inspector_lists_events_and_shows_one(lab: LabPage) -> None:
     lab.run(5)
-    lab.page.wait_for_selector(".nbi-row")
+    lab.page.wait_for_selector(".nbi-row:nth-child(3) >> text=created")
     assert lab.page.locator(".nbi").count() == 1, "shown once, though it is the cell's result too"
-    assert "response.created" in lab.page.inner_text(".nbi-row:nth-child(3)")
     lab.page.click(".nbi-row:nth-child(3)")
-    lab.page.wait_for_function("document.querySelector('.nbi-raw').innerText.includes('\"response\"')")
-    lab.page.click("text=Decoded event")
-    assert lab.page.inner_text(".nbi-raw").startswith("ResponseCreatedEvent")
+    lab.page.wait_for_selector(".nbi-kind >> text=ResponseCreatedEvent")
+    assert "sequence_number" in lab.page.inner_text(".nbi-fields")
+    lab.page.click("text=Raw JSON")
+    assert '"type": "response.created"' in lab.page.inner_text(".nbi-raw")
     lab.page.press(".nbi-list", "ArrowDown")
-    lab.page.wait_for_function("document.querySelector('.nbi-raw').innerText.startsWith('ResponseInProgressEvent')")
+    lab.page.wait_for_selector(".nbi-kind >> text=ResponseInProgressEvent")
+    assert lab.page.locator(".nbi").count() == 1, "the notebook left the arrow key to the list"
 
 
 def test_the_inspector_filters(lab: LabPage) -> None:
-    lab.page.select_option(".nbi-bar select >> nth=0", "response.completed")
-    lab.page.wait_for_function("document.querySelectorAll('.nbi-row').length === 1")
-    lab.page.select_option(".nbi-bar select >> nth=0", "")
+    lab.page.select_option("select[aria-label=Type]", "response.completed")
+    lab.page.wait_for_selector(".nbi-counts >> text=/^1 of/")
+    lab.page.select_option("select[aria-label=Type]", "")
     lab.page.fill("input[type=search]", "reasoning_summary_text.done")
-    lab.page.wait_for_function("document.querySelector('.nbi-counts').innerText.startsWith('3 of')")
+    lab.page.wait_for_selector(".nbi-counts >> text=/^3 of/")
     lab.page.fill("input[type=search]", "")
-    lab.page.wait_for_function("!document.querySelector('.nbi-counts').innerText.startsWith('3 of')")
+    lab.page.wait_for_selector(".nbi-counts >> text=/^\\d+ messages/")
 
 
 def test_the_inspector_scrubs_and_plays(lab: LabPage, shots: Path) -> None:
-    lab.page.eval_on_selector(
-        ".nbi-range", "range => { range.value = range.max; range.dispatchEvent(new Event('input')) }"
-    )
-    lab.page.wait_for_function("document.querySelector('.nbi-text').innerText.includes('You said: “Hi”')")
+    end = ".nbi-answer >> text=You said: “Hi”"
+    box = lab.page.locator(".nbi-slider").bounding_box()
+    assert box is not None
+    lab.page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 9)
+    lab.page.wait_for_selector(end)
     lab.page.screenshot(path=shots / "lab_inspector.png")
-    lab.page.eval_on_selector(".nbi-range", "range => { range.value = 0; range.dispatchEvent(new Event('input')) }")
-    lab.page.wait_for_function("!document.querySelector('.nbi-text').innerText.includes('You said')")
+    lab.page.press(".nbi-slider", "Home")
+    lab.page.wait_for_selector(end, state="detached")
     lab.page.select_option("select[aria-label=Speed]", "10")
     lab.page.click(".nbi-play")
-    lab.page.wait_for_function("document.querySelector('.nbi-text').innerText.includes('You said: “Hi”')")
+    lab.page.wait_for_selector(end)
     lab.run(6)
     lab.page.wait_for_selector(".nbi", state="detached")
     assert "response.output_text.delta" in lab.text(5)
+    assert "You said: “Hi”" in lab.text(5)
 
 
 def test_a_capture_of_100000_events_opens_quickly(lab: LabPage) -> None:
     lab.run(7)
     begun = time.monotonic()
     lab.start(8)
-    lab.page.wait_for_selector(".nbi-row")
+    lab.page.wait_for_selector(".nbi-row >> text=output_text.delta")
     opened = time.monotonic() - begun
     assert opened < 10, f"about 1.5 s expected: {opened:.1f} s"
     assert lab.page.locator(".nbi-row").count() < 60
     lab.page.eval_on_selector(".nbi-list", "list => { list.scrollTop = list.scrollHeight }")
-    lab.page.wait_for_function("document.querySelector('.nbi-row:last-child').innerText.includes('99999')")
+    lab.page.wait_for_selector(".nbi-row >> text=99999")
     assert lab.errors == []
     assert lab.foreign(lab.server.origin) == []

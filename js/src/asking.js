@@ -1,0 +1,37 @@
+// Questions to the kernel and their answers. A question that gets none (a busy kernel, a lost message) resolves to null.
+
+const PATIENCE = 10_000; // milliseconds
+
+export class Kernel {
+  constructor(model) {
+    this.model = model;
+    this.waiting = new Map();
+    this.name = Math.random().toString(36).slice(2); // views of one model answer to different names
+    this.count = 0;
+  }
+
+  ask(op, fields) {
+    const id = `${this.name}.${(this.count += 1)}`;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.settle(id, null), PATIENCE);
+      this.waiting.set(id, { resolve, timer });
+      this.model.send({ id, op, ...fields });
+    });
+  }
+
+  take(message) {
+    this.settle(message.re, message);
+  }
+
+  settle(id, answer) {
+    const asked = this.waiting.get(id);
+    if (!asked) return;
+    this.waiting.delete(id);
+    clearTimeout(asked.timer);
+    asked.resolve(answer);
+  }
+
+  dispose() {
+    for (const id of [...this.waiting.keys()]) this.settle(id, null);
+  }
+}
