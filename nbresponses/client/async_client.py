@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from nbresponses.client.api import Api
 from nbresponses.client.base import BaseClient
 from nbresponses.client.lanes import AsyncLaneManager
+from nbresponses.client.mapping import map_prompts
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import AsyncResponseStream
 from nbresponses.client.tools import ToolRun, run_async
@@ -16,9 +17,12 @@ from nbresponses.client.waking import waking
 from nbresponses.core.request import NOT_GIVEN, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from types import TracebackType
 
+    from pandas import DataFrame
+
+    from nbresponses.client.secret import Hidden
     from nbresponses.transports.timeouts import Timeouts
 
 __all__ = ["AsyncClient"]
@@ -63,23 +67,9 @@ class AsyncClient(BaseClient):
         The arguments are those of `Client.stream`.
         """
         extra, extra_headers = hidden(extra_headers), None
-        request = Request(
-            input, response_id=response_id, starting_after=starting_after, extra_body=extra_body, **fields
-        )
-        news = asyncio.Event()
-        exchange = self._api.exchange(
-            request, wake=news.set, timeout=timeout, extra_headers=extra, extra_query=extra_query
-        )
-        stream = AsyncResponseStream(
-            exchange.inbox,
-            news,
-            request=exchange.body,
-            capture=exchange.capture,
-            run=exchange.run,
-            stop=exchange.stop,
-        )
-        stream.format = request.format
-        return stream
+        options: dict[str, Any] = {"extra_query": extra_query, "extra_body": extra_body, "timeout": timeout}
+        request = {"response_id": response_id, "starting_after": starting_after, **fields}
+        return open_stream(self._api, input, extra_headers=extra, **options, **request)
 
     def lanes(self, **fields: Any) -> AsyncLaneManager:
         """As `Client.lanes`: an async context manager. A plain call."""
@@ -89,6 +79,11 @@ class AsyncClient(BaseClient):
         """A response whose calls of `tools` (Python functions) are made here until it answers. See `run_async`."""
         with waking():
             return await run_async(self.stream, input, **options)
+
+    async def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
+        """A response for each of many prompts, some at a time, as a DataFrame in order. See `map_prompts`."""
+        with waking():
+            return await map_prompts(self._api, self.stream, prompts, **options)
 
     create = _awaited(Api.create)
     retrieve = _awaited(Api.retrieve)
@@ -105,3 +100,30 @@ class AsyncClient(BaseClient):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def open_stream(
+    api: Api,
+    input: Any = NOT_GIVEN,  # noqa: A002  the API's word
+    *,
+    extra_headers: Mapping[str, str] | Hidden[Any] | None = None,
+    extra_query: Mapping[str, Any] | None = None,
+    timeout: Timeouts | float | None = None,
+    **fields: Any,
+) -> AsyncResponseStream:
+    """A stream in the running loop, whoever the client is."""
+    request = Request(input, **fields)
+    news = asyncio.Event()
+    exchange = api.exchange(
+        request, wake=news.set, timeout=timeout, extra_headers=extra_headers, extra_query=extra_query
+    )
+    stream = AsyncResponseStream(
+        exchange.inbox,
+        news,
+        request=exchange.body,
+        capture=exchange.capture,
+        run=exchange.run,
+        stop=exchange.stop,
+    )
+    stream.format = request.format
+    return stream

@@ -7,18 +7,22 @@ import weakref
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from nbresponses.client.api import Api
+from nbresponses.client.async_client import open_stream
 from nbresponses.client.base import BaseClient
 from nbresponses.client.inbox import News
 from nbresponses.client.lanes import LaneManager
 from nbresponses.client.loop import Lease, finalize_apart
+from nbresponses.client.mapping import map_prompts
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import ResponseStream
 from nbresponses.client.tools import ToolRun, run
 from nbresponses.core.request import NOT_GIVEN, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from types import TracebackType
+
+    from pandas import DataFrame
 
     from nbresponses.client.exchange import Exchange
     from nbresponses.transports.timeouts import Timeouts
@@ -104,6 +108,12 @@ class Client(BaseClient):
         An async function runs on this thread's running loop (that of a notebook's kernel), else on one of its own.
         """
         return run(self.stream, input, **options)
+
+    def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
+        """A response for each of many prompts, some at a time, as a DataFrame in order. See `map_prompts`."""
+        hide_headers(options)
+        body = functools.partial(map_prompts, self._api, functools.partial(open_stream, self._api), prompts, **options)
+        return self._lease.call(body)
 
     create = _waited(Api.create)
     retrieve = _waited(Api.retrieve)

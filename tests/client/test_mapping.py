@@ -1,0 +1,96 @@
+"""`map`: many prompts, a frame in their order, failures as rows, and going on from the capture file."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbresponses.client import AsyncClient, Client
+from nbresponses.demo import DemoServer
+from nbresponses.errors import RequestError
+
+PROMPTS = [f"prompt {number}" for number in range(7)]
+
+
+@pytest.fixture
+def server() -> Any:
+    with DemoServer(delay=0) as server:
+        yield server
+
+
+def posts(server: DemoServer) -> list[Any]:
+    return [request.body for request in server.requests if request.method == "POST"]
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_a_row_for_each_prompt_in_order(server: DemoServer, lanes: bool) -> None:
+    with Client(base_url=server.base_url) as client:
+        frame = client.map(PROMPTS, model="demo-echo", concurrency=3, progress=False, lanes=lanes)
+    assert list(frame["prompt"]) == PROMPTS
+    assert all(prompt in text for prompt, text in zip(frame["prompt"], frame["text"], strict=True))
+    assert all("turn 1" in text for text in frame["text"])  # none continues another
+    assert set(frame["ending"]) == {"completed"}
+    assert frame["output_tokens"].gt(0).all()
+    assert frame["response_id"].is_unique
+    assert server.sockets == (1 if lanes else 0)
+
+
+def test_failures_are_rows(server: DemoServer) -> None:
+    prompts = ["good", {"input": "bad", "model": "demo-failed"}, {"input": "no", "model": "demo-none"}]
+    with Client(base_url=server.base_url, max_retries=0) as client:
+        frame = client.map(prompts, model="demo-echo", progress=False)
+        assert client.map([], model="demo-echo", progress=False).empty
+    assert list(frame["ending"][:2]) == ["completed", "failed"]
+    assert "on purpose" in frame["error"][1]
+    assert "does not exist" in frame["error"][2]
+    assert "fail soon" in frame["text"][1]
+
+
+def test_what_cannot_be_sent_is_an_error(server: DemoServer) -> None:
+    with Client(base_url=server.base_url) as client:
+        for bad in ("one text", [{"model": 3, "input": "x"}]):
+            with pytest.raises(RequestError):
+                client.map(bad, progress=False)
+        with pytest.raises(RequestError, match="concurrency"):
+            client.map(["x"], concurrency=0)
+    assert not posts(server)
+
+
+def test_it_goes_on_from_its_capture_file(server: DemoServer, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with Client(base_url=server.base_url, max_retries=0) as client:
+        options: dict[str, Any] = {"model": "demo-echo", "progress": False, "capture": path}
+        failing = [*PROMPTS[:3], {"input": "x", "model": "demo-failed"}]
+        first = client.map(failing, **options)
+        assert len(posts(server)) == 4
+        again = client.map([*PROMPTS[:2], "another", "x", *PROMPTS], **options)
+    assert list(again["from_file"]) == [True, True, *[False] * 9]
+    assert list(again["text"][:2]) == list(first["text"][:2])
+    assert list(again["response_id"][:2]) == list(first["response_id"][:2])
+    assert len(posts(server)) == 4 + 9
+    with path.open("ab") as file:
+        file.write(b'{"at": 1, "direc')  # a crash in mid-line
+    with Client(base_url=server.base_url) as client:
+        third = client.map([*PROMPTS[:2], "another", "x"], model="demo-echo", progress=False, capture=path)
+    assert third["from_file"].all()
+
+
+def test_answers_as_objects(server: DemoServer) -> None:
+    with Client(base_url=server.base_url) as client:
+        frame = client.map(
+            ["a", {"input": "b", "model": "demo-refusal"}], model="demo-text", text_format=list[int], progress=False
+        )
+    assert isinstance(frame["parsed"][0], list)
+    assert "refused" in frame["error"][1]
+
+
+def test_the_asynchronous_face_and_the_bar(server: DemoServer, capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> Any:
+        async with AsyncClient(base_url=server.base_url) as client:
+            return await client.map(PROMPTS, model="demo-echo")
+
+    assert len(asyncio.run(main())) == 7
+    assert "7/7" in capsys.readouterr().err
