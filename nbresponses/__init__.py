@@ -28,6 +28,7 @@ from nbresponses.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from nbresponses._extension import load_ipython_extension, unload_ipython_extension
+    from nbresponses.capture.many import Captures, load
     from nbresponses.capture.record import Capture
     from nbresponses.client.async_client import AsyncClient
     from nbresponses.client.client import Client
@@ -46,6 +47,7 @@ _ON_FIRST_USE = {
     "AsyncClient": "nbresponses.client.async_client",
     "AsyncResponseStream": "nbresponses.client.stream",
     "Capture": "nbresponses.capture.record",
+    "Captures": "nbresponses.capture.many",
     "Client": "nbresponses.client.client",
     "DemoServer": "nbresponses.demo.server",
     "EventInspector": "nbresponses.widgets.inspector",
@@ -55,6 +57,7 @@ _ON_FIRST_USE = {
     "Timeouts": "nbresponses.client.settings",
     "file_part": "nbresponses.client.inputs",
     "image_part": "nbresponses.client.inputs",
+    "load": "nbresponses.capture.many",
     "load_ipython_extension": "nbresponses._extension",
     "show": "nbresponses.widgets.show",
     "table_part": "nbresponses.client.inputs",
@@ -83,6 +86,7 @@ __all__ = [
     "AsyncClient",
     "AsyncResponseStream",
     "Capture",
+    "Captures",
     "Change",
     "Client",
     "DemoServer",
@@ -99,6 +103,7 @@ __all__ = [
     "encode_sse",
     "file_part",
     "image_part",
+    "load",
     "load_ipython_extension",
     "message",
     "show",

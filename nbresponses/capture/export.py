@@ -47,25 +47,30 @@ def naive_times(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{str(name): pd.DatetimeIndex(column).tz_localize(None) for name, column in zoned.items()})
 
 
-def concat_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def concat_frames(frames: Sequence[pd.DataFrame], *, sources: Sequence[str] | None = None) -> pd.DataFrame:
     """One frame under the other, with categories still categories (plain `pd.concat` makes texts of those that differ).
 
-    The rows are numbered anew. A column `source` is put first where the frames name different sources.
+    The rows are numbered anew. A column `source` comes first: what `sources` names for each frame; where none are
+    given, the sources that the frames name themselves, unless it is the same for all.
     """
+    import numpy as np
     import pandas as pd
     from pandas.api.types import union_categoricals
 
     if not frames:
         raise ValueError("frames: at least one is needed")
-    frames = [frame for frame in frames if len(frame)] or frames[:1]  # read from a file, empty ones have no types
+    names = [str(frame.attrs.get("source", "")) for frame in frames] if sources is None else list(sources)
+    kept = [index for index, frame in enumerate(frames) if len(frame)] or [0]  # read from a file, empty ones lack types
+    frames, named = [frames[index] for index in kept], [names[index] for index in kept]
     joined = pd.concat(frames, ignore_index=True)
     for name, column in frames[0].items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             joined[name] = union_categoricals([frame[name] for frame in frames])
-    sources = [str(frame.attrs.get("source", "")) for frame in frames]
-    if len(set(sources)) > 1:
-        rows = [source for source, frame in zip(sources, frames, strict=True) for _ in range(len(frame))]
-        joined.insert(0, "source", pd.Series(rows, dtype="category"))
+    if sources is not None or len(set(named)) > 1:
+        kinds = pd.CategoricalDtype(pd.Index(dict.fromkeys(names), dtype="str"))
+        places = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        numbers: Any = np.repeat(np.array([places[name] for name in named]), [len(frame) for frame in frames])
+        joined.insert(0, "source", pd.Series(pd.Categorical.from_codes(numbers, dtype=kinds)))
     joined.attrs.clear()
-    joined.attrs.update({"frame": frames[0].attrs.get("frame", ""), "source": ", ".join(dict.fromkeys(sources))})
+    joined.attrs.update({"frame": frames[0].attrs.get("frame", ""), "source": ", ".join(dict.fromkeys(names))})
     return joined

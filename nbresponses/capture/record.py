@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
+    from types import EllipsisType
 
     from pandas import DataFrame
 
     from nbresponses.capture.event_columns import EventColumns
     from nbresponses.capture.media import CapturedImage
+    from nbresponses.capture.redaction import Redaction
     from nbresponses.client.stream import ResponseStream
     from nbresponses.core.wire import Event
 
@@ -290,6 +292,40 @@ class Capture(FrameMethods):
         from nbresponses.capture.media import images_in
 
         return images_in(self, self.started, previews=previews)
+
+    def redacted(self, redaction: Redaction | None = None) -> Capture:
+        """A copy for sharing: texts, names and ids replaced; shapes, sizes and times kept. See redaction.py.
+
+        With the same `redaction` the same ids become the same others in several captures.
+        """
+        from nbresponses.capture.redaction import Redaction
+
+        redaction = redaction or Redaction()
+        copy = Capture(self.started, source="redacted")
+        copy.truncated = self.truncated
+        for message in self:
+            channel = redaction.channel(message.channel)
+            copy._add([redaction.payload(channel, message.payload)], [message.at], [copy._number(channel)])
+        return copy
+
+    def select(self, *, lane: str | EllipsisType | None = ..., response_id: str | None = None) -> Capture:
+        """A copy that holds the messages of one lane only (None: of the default lane), or those of one response.
+
+        A response's messages are its events and the request that asked for it.
+        """
+        chosen = range(self._count) if response_id is None else self._of_response(response_id)
+        copy = Capture(self.started, self.origin, self.source)
+        for index in chosen:
+            channel = self._channels[self._codes[index]]
+            if lane is ... or channel.lane == lane:
+                copy._add([self._payloads[index]], [self._times[index]], [copy._number(channel)])
+        return copy
+
+    def _of_response(self, response_id: str) -> list[int]:
+        from nbresponses.capture.turns import messages_of
+
+        with self._frame_lock:
+            return messages_of(self._frame_columns(), response_id)
 
     def _framed_by(self, make: Callable[[EventColumns], DataFrame]) -> DataFrame:
         with self._frame_lock:  # so that the columns don't grow meanwhile

@@ -91,7 +91,7 @@ def alternatives_frame(events: EventColumns) -> pd.DataFrame:
         "token": [each.token for each in alternatives],
         "logprob": [each.logprob for each in alternatives],
         "probability": [_probability(each.logprob) for each in alternatives],
-        "chosen": [each.token == place.token.token for each, place in zip(alternatives, places, strict=True)],
+        "chosen": [rank == _rank(place.token) for rank, place in zip(ranks, places, strict=True)],
     }
     return typed_frame(ALTERNATIVES, data, attrs("alternatives", events))
 
@@ -188,5 +188,7 @@ def _ranked(alternatives: Sequence[_Alternative]) -> list[_Alternative]:
 
 
 def _rank(token: _Token) -> int | None:
-    ranked = _ranked(token.top_logprobs or ())
-    return next((rank for rank, each in enumerate(ranked, 1) if each.token == token.token), None)
+    ranks = [rank for rank, each in enumerate(_ranked(token.top_logprobs or ()), 1) if each.token == token.token]
+    # Pieces of a character can look the same; then the logarithm tells which one it was.
+    same = [rank for rank in ranks if _ranked(token.top_logprobs or ())[rank - 1].logprob == token.logprob]
+    return next(iter(same or ranks), None)

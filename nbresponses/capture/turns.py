@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.event_columns import EventColumns, Other
 
-__all__ = ["Asked", "Turn", "asked", "found_turns"]
+__all__ = ["Asked", "Turn", "asked", "found_turns", "messages_of"]
 
 _RESUMES = frozenset({"resumed"})
 _REPEATS = frozenset({"retry", "repeated", "closed", "opened"})
@@ -137,3 +137,19 @@ def _take(waiting: deque[Asked], row: int) -> tuple[Asked | None, int]:
 
 def _between(notes: list[Other], first: int, last: int, lane: str | None) -> int:
     return sum(first < note.row <= last and note.channel.lane in {None, lane} for note in notes)
+
+
+def messages_of(events: EventColumns, response_id: str) -> list[int]:
+    """The places, among all messages, of a response's events and of its request. KeyError where there is none."""
+    turn = next((turn for turn in found_turns(events) if turn.response_id == response_id), None)
+    if turn is None:
+        raise KeyError(response_id)
+    # The n-th message that is no event has as many events before it as it says, and n others.
+    others = np.array([other.row for other in events.others], np.int64)
+    places = turn.rows + np.searchsorted(others, turn.rows, side="right")
+    own = [
+        row + number
+        for number, (row, time, channel, payload) in enumerate(events.others)
+        if turn.asked is not None and (row, time, payload) == (turn.asked.row, turn.asked.time, turn.asked.payload)
+    ]
+    return sorted([*own, *places.tolist()])
