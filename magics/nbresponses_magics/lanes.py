@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from nbresponses import Client
+    from nbresponses import Client, LaneBoard
     from nbresponses.client.lanes import Lane, LaneManager
     from nbresponses.client.stream import ResponseStream
     from nbresponses.display import LiveView
@@ -30,6 +30,7 @@ _SLICE = 0.1  # seconds between two looks, so that an interrupt comes through
 _SUCCESSOR = 30.0  # seconds for the server to begin what steering asked for
 DEFAULT = "(default)"
 """How the lane without a name is written in commands and tables."""
+_NONE_YET = "No lane has been used yet: %%responses --lane NAME"
 
 
 class SessionLanes:
@@ -38,6 +39,7 @@ class SessionLanes:
     def __init__(self) -> None:
         self._managers: dict[Client, LaneManager] = {}
         self._watching: list[tuple[threading.Thread, LiveView]] = []
+        self._board: LaneBoard | None = None
 
     def stream(
         self, client: Client, options: Options, body: dict[str, Any], *, settings: dict[str, Any]
@@ -71,7 +73,7 @@ class SessionLanes:
     def table(self) -> str:
         """A line for each lane, and one for each connection."""
         if not self._managers:
-            return "No lane has been used yet: %%responses --lane NAME"
+            return _NONE_YET
         lines: list[str] = []
         for manager in self._managers.values():
             status = manager.status()
@@ -118,7 +120,28 @@ class SessionLanes:
             texts.append(f"{_shown(lane.name)}: the next request starts from a window of {len(window.output)} items")
         return "\n".join(texts)
 
+    def board(self, words: list[str]) -> str:
+        """Show the lanes used last in a board; "settle" leaves a static copy in the place of the one shown last."""
+        if words not in ([], ["settle"]):
+            raise UsageError(f"%responses board takes nothing, or settle: {' '.join(words)}")
+        if words:
+            if self._board is None:
+                raise UsageError("no lane board is shown: %responses board")
+            board, self._board = self._board, None
+            board.settle()
+        elif not self._managers:
+            return _NONE_YET
+        else:
+            from nbresponses import LaneBoard
+
+            self._board = LaneBoard(list(self._managers.values())[-1])
+            self._board.display_once()
+        return ""
+
     def close(self) -> None:
+        board, self._board = self._board, None
+        if board is not None:
+            board.close()
         managers, self._managers = self._managers, {}
         for manager in managers.values():
             manager.close()
@@ -190,6 +213,7 @@ def _lane_name(text: str) -> str | None:
 
 LANE_COMMANDS: dict[str, Callable[[SessionLanes, list[str]], str]] = {
     "lanes": lambda lanes, names: lanes.table() if not names else _nothing_more("lanes", names),
+    "board": SessionLanes.board,
     "wait": SessionLanes.wait,
     "stop": SessionLanes.stop,
     "compact": SessionLanes.compact,

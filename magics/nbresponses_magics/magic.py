@@ -52,7 +52,8 @@ class ResponsesMagics(Magics):
 
     def _command(self, words: list[str]) -> None:
         try:
-            say(run_command(self.session, words))
+            if text := run_command(self.session, words):
+                say(text)
         except NBResponsesError as error:
             raise without_traceback(error, explain(error)) from None
 

@@ -92,6 +92,22 @@ def test_steering_where_nothing_runs_fails_the_cell(loaded: Any) -> None:
         loaded.run_cell_magic("responses", "--lane a --steer", "x")
 
 
+def test_the_board_shows_the_lanes_of_the_cells(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded.run_line_magic("responses", "board")
+    assert "No lane has been used yet" in capsys.readouterr().out
+    for name in ("planner", "critic"):
+        run(loaded, f"-m demo-echo --lane {name} -q", f"hello {name}")
+    capsys.readouterr()
+    loaded.run_line_magic("responses", "board")
+    shown = capsys.readouterr().out
+    assert "Demo turn 1: hello planner" in shown
+    assert "critic   completed" in shown
+    loaded.run_line_magic("responses", "board settle")
+    for wrong in ("board settle", "board planner"):
+        with pytest.raises(UsageError):
+            loaded.run_line_magic("responses", wrong)
+
+
 def test_compacting_a_lane(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(loaded, "-m demo-echo --lane a -q", "one")
     loaded.run_line_magic("config", "Responses.model = 'demo-echo'")
