@@ -299,7 +299,7 @@ def _item_label(announced: bytes) -> str:
     except _UNREADABLE:
         item = _Named()
     kind = item.type if isinstance(item.type, str) and item.type else "item"
-    return one_line(f"{kind} {item.name}" if isinstance(item.name, str) else kind, 60)
+    return one_line(f"{item.name} · {kind}" if isinstance(item.name, str) and item.name else kind, 60)
 
 
 def _needles(text: str) -> list[bytes]:

@@ -44,6 +44,11 @@ const widget = typeof exported === "function" ? await exported() : exported;
 await widget.initialize?.({ model });
 window.begun = performance.now();
 window.hide = await widget.render({ model, el: document.getElementById("out") });
+window.again = () => {
+  const place = document.createElement("div");
+  document.getElementById("out").append(place);
+  return widget.render({ model, el: place });
+};
 window.ready = true;
 const poll = async () => { take(await window.kernel(null)); setTimeout(poll, 50); };
 poll();

@@ -113,7 +113,7 @@ def test_the_timeline_has_the_items_of_each_response() -> None:
             (1.0, None, COMPLETED), (1.5, None, CREATED), (1.6, None, delta("z", 0)),
         )
     )  # fmt: skip
-    items = [["function_call f", 0, 0.1, 0.1, 1], ["item", 0, 0.4, 0.9, 2], ["item", 0, 1.6, 1.6, 1]]
+    items = [["f · function_call", 0, 0.1, 0.1, 1], ["item", 0, 0.4, 0.9, 2], ["item", 0, 1.6, 1.6, 1]]
     assert index.overview()["items"] == items
     assert sum(index.overview()["density"]) == 7
 
