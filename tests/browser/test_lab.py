@@ -23,7 +23,7 @@ LONG = """%%responses --model demo-long --param 'metadata={"demo_count":"400","d
 CELLS = {
     "load": "%load_ext nbresponses",
     "slow": "%%responses --model demo-slow\nOne two three four five six seven eight nine ten",
-    "image": """%%responses --model demo-image --param 'metadata={"demo_delay":"0.4"}'\nA landscape""",
+    "image": """%%responses --model demo-image --param 'metadata={"demo_delay":"0.2"}'\nA landscape""",
     "long": LONG,
     "what came": "len(_responses.response.output_text), _responses.ending",
     "long again": LONG,

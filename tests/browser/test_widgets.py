@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CELLS = (
     """from nbresponses import Client, DemoServer
 from nbresponses import LaneBoard, show
-server = DemoServer(delay=0.03).start()
+server = DemoServer(delay=0.015).start()
 client = Client(base_url=server.base_url, api_key="any")
 lanes = client.lanes(model="demo-text", store=False)
 board = LaneBoard(lanes)
@@ -26,7 +26,7 @@ board""",
 writers = [lanes[f"writer-{n}"].stream(f"Write part {n}") for n in range(4)]
 lanes.wait()""",
     "sorted((row['lane'], row['depth']) for row in lanes.lineage())",
-    'lanes["long"].stream("Count", model="demo-long", metadata={"demo_count": "4000"}).until_done().ending',
+    'lanes["long"].stream("Count", model="demo-long", metadata={"demo_count": "9000"}).until_done().ending',
     "board.settle()",
     """with client.stream(model="demo-reasoning", input="Hi") as stream: stream.get_final_response()
 inspector = show(stream.capture)
