@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from nbresponses.capture.event_columns import EventColumns
     from nbresponses.capture.media import CapturedImage
     from nbresponses.capture.redaction import Redaction
+    from nbresponses.client.foreign import Recording
     from nbresponses.client.stream import ResponseStream
     from nbresponses.core.wire import Event
 
@@ -280,6 +281,16 @@ class Capture(FrameMethods):
             self._number(channel)
 
     # ── What can be asked of it ──────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def record(stream: Any) -> Recording[Any]:
+        """Another client's stream (the `openai` package's, an iterable of dicts or SSE lines), recorded as it is read.
+
+        Iterate the recording instead of the stream: it yields the same objects. `.capture` and `.response` grow.
+        """
+        from nbresponses.client.foreign import Recording
+
+        return Recording(stream)
 
     def replay(self, speed: float | None = 1.0) -> ResponseStream:
         """The same stream again, at `speed` times its pace (None: without waiting), through the path of a live one."""
