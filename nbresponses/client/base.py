@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nbresponses.client.api import Api
 from nbresponses.client.settings import Settings, secret_from_environment
@@ -56,6 +56,13 @@ class BaseClient:
         )
         self._api = Api(settings, http_client)
         self._set_up()
+
+    @classmethod
+    def from_openai(cls, client: Any, **settings: Any) -> Self:
+        """A client that goes where an `openai` client (Azure's too) goes, with its key. `settings` go over its own."""
+        from nbresponses.client.from_openai import settings_of
+
+        return cls(**{**settings_of(client), **settings})
 
     def _set_up(self) -> None:
         """What a kind of client needs besides."""

@@ -105,6 +105,12 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             return open_json(self.payload)
         return {"type": self.type, **msgspec.to_builtins(dict(_sent_fields(self)))}
 
+    def to_openai(self) -> Any:
+        """The event as the official `openai` package's class for its type. MissingExtra where it is not installed."""
+        from nbresponses.client.foreign import as_openai
+
+        return as_openai(self)
+
     def __repr__(self) -> str:
         shown = (f"{name}={_short(value)}" for name, value in _sent_fields(self))
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -3,41 +3,64 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.response import Response
 from nbresponses.display.bundles import settled
 from nbresponses.display.updating import publish
-from nbresponses.display.view import choose_view, follow
+from nbresponses.display.view import choose_view, follow, follow_apart
 
 if TYPE_CHECKING:
-    from nbresponses.client.stream import ResponseStream
+    from collections.abc import Awaitable
 
 __all__ = ["show"]
 
 
-def show(shown: ResponseStream | Response) -> None:
+def show(shown: Any) -> Awaitable[None] | None:
     """Show a response, or the response of a stream, with its text, reasoning, images, calls and how it ended.
 
     In a notebook the cell's output gets the settled bundle; elsewhere its plain text is printed. A running
-    `ResponseStream` is shown live until it ends; an interrupt stops it.
+    `ResponseStream` is shown live until it ends; an interrupt stops it. So is a stream of the `openai` package, and an
+    iterable of dicts or SSE lines. Another client's asynchronous stream is awaited: `await show(stream)`.
 
     Raises:
         TypeError: it is neither a stream nor a response.
     """
+    from nbresponses.client.foreign import is_stream, watch
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
 
     shell = _shell()
     if isinstance(shown, ResponseStream) and shown.ending is None and shown.error is None:
         follow(shown, choose_view(shell))
     elif isinstance(shown, (Response, ResponseStream, AsyncResponseStream)):
-        data, metadata = settled(shown)
+        data, metadata = settled(shown)  # type: ignore[arg-type, unused-ignore]
         if shell is None:
             sys.stdout.write(f"{data['text/plain']}\n")
         else:
             publish((data, metadata))
+    elif hasattr(shown, "__aiter__"):
+        return _show_async(shown, shell)
+    elif is_stream(shown):
+        follow(watch(shown), choose_view(shell))
     else:
-        raise TypeError(f"show() takes a ResponseStream or a Response, not {type(shown).__name__}")
+        raise TypeError(f"show() takes a stream or a response, not {type(shown).__name__}")
+    return None
+
+
+async def _show_async(shown: Any, shell: object | None) -> None:
+    """Another client's asynchronous stream, read in the running loop, drawn in a thread."""
+    import asyncio
+
+    from nbresponses.client.foreign import feed_async
+
+    stream, feeding = feed_async(shown)
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    follow_apart(stream, choose_view(shell), done=lambda: loop.call_soon_threadsafe(done.set))
+    try:
+        await feeding
+    finally:
+        await done.wait()
 
 
 def _shell() -> object | None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbresponses.capture.record import Capture
 from nbresponses.client.lanes import LaneManager
 from nbresponses.display.show import show as show_answer
 
 if TYPE_CHECKING:
-    from nbresponses.client.stream import ResponseStream
-    from nbresponses.core.response import Response
+    from collections.abc import Awaitable
+
     from nbresponses.widgets.board import LaneBoard
     from nbresponses.widgets.inspector import EventInspector
 
 __all__ = ["show"]
 
 
-def show(shown: ResponseStream | Response | LaneManager | Capture) -> LaneBoard | EventInspector | None:
+def show(shown: Any) -> LaneBoard | EventInspector | Awaitable[None] | None:
     """Show a response, a stream, lanes or a capture in the output of this cell.
 
     A response gets its settled form, and a running stream is followed until it ends. Lanes get a `LaneBoard`, a capture
@@ -38,5 +38,4 @@ def show(shown: ResponseStream | Response | LaneManager | Capture) -> LaneBoard 
         inspector = EventInspector(shown)
         inspector.display_once()
         return inspector
-    show_answer(shown)
-    return None
+    return show_answer(shown)
