@@ -23,7 +23,7 @@ LONG = """%%responses --model demo-long --param 'metadata={"demo_count":"400","d
 CELLS = {
     "load": "%load_ext nbresponses",
     "slow": "%%responses --model demo-slow\nOne two three four five six seven eight nine ten",
-    "image": """%%responses --model demo-image --param 'metadata={"demo_delay":"0.2"}'\nA landscape""",
+    "image": """%%responses --model demo-image --param 'metadata={"demo_delay":"0.3"}'\nA landscape""",
     "long": LONG,
     "what came": "len(_responses.response.output_text), _responses.ending",
     "long again": LONG,
@@ -67,9 +67,9 @@ def test_an_image_sharpens(lab: LabPage, shots: Path) -> None:
     lab.start(AT["image"])
     seen = []
     for number in (1, 2, 3):
-        caption = f"document.querySelector('.nbr-image figcaption')?.innerText.includes('preview {number}')"
-        lab.page.wait_for_function(caption, polling=20)
-        seen.append(lab.page.eval_on_selector(".nbr-image img", "image => image.src"))
+        shown = f"""() => document.querySelector(".nbr-image figcaption")?.innerText.includes("preview {number}")
+            && document.querySelector(".nbr-image img").src"""
+        seen.append(lab.page.wait_for_function(shown, polling=20).json_value())
     lab.page.screenshot(path=shots / "lab_image.png")
     lab.wait(AT["image"])
     assert len(set(seen)) == 3
