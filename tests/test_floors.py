@@ -35,6 +35,7 @@ UPWARD = {
     ("capture/record.py", "client"),
     ("capture/record.py", "display"),
     ("core/response.py", "capture"),
+    ("core/response.py", "client"),
     ("core/wire.py", "client"),
 }
 """The few imports that go up, each inside a method of the module named: forwarding, for convenience."""

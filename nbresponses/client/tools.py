@@ -76,6 +76,7 @@ class _Plan:
     max_rounds: int
     tool_timeout: float | None
     on_stream: Callable[..., Any] | None
+    on_call: Callable[[ToolCall], Any] | None
 
 
 class _Face(Protocol):
@@ -109,6 +110,7 @@ async def run_async(
     max_rounds    rounds of calls; then the run ends
     tool_timeout  seconds for an async function (in asynchronous code for any); then the model is told
     on_stream     gets each round's stream as it begins, to show it
+    on_call       gets each `ToolCall` when it has been answered
     strict        True insists on strict schemas, False turns them off; None: where the signature allows it
     """
     plan, fields = _plan_of(options)
@@ -134,6 +136,7 @@ def _plan_of(options: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
         max_rounds,
         fields.pop("tool_timeout", None),
         fields.pop("on_stream", None),
+        fields.pop("on_call", None),
     )
     if plan.definitions:
         fields["tools"] = list(plan.definitions)
@@ -190,6 +193,8 @@ async def _made(
         answers.append(refusal_item(call.item, str(value)) if failed else answer_item(call.item, value))
         seconds = time.monotonic() - at if outcome in {"ok", "error"} else None
         calls.append(replace(call, outcome=outcome, output=value, seconds=seconds))
+        if plan.on_call is not None:
+            plan.on_call(calls[-1])
     return tuple(calls), tuple(answers)
 
 

@@ -8,14 +8,19 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from nbresponses.core.conversation import code_blocks_in
 from nbresponses.core.wire import WireObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
 
     from pandas import DataFrame
 
+    from nbresponses.core.conversation import CodeBlock
     from nbresponses.core.formats import Format
+    from nbresponses.core.tools import ToolCall
 
 __all__ = ["Response", "error_of"]
 
@@ -157,6 +162,18 @@ class Response:
             WireObject(entry) for part in self._message_parts("output_text") for entry in _dicts(part.get("logprobs"))
         ]
 
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """All calls that wait for the client, with parsed `arguments`; half-written ones are left out."""
+        from nbresponses.core.tools import ToolCall, calls_in
+
+        return [ToolCall(item, 0) for item in calls_in(self.output)]
+
+    @property
+    def code_blocks(self) -> list[CodeBlock]:
+        """The fenced code blocks of the text, in order: `(language, code)`."""
+        return code_blocks_in(self.output_text)
+
     # ── in the format asked for ──
 
     @property
@@ -175,6 +192,12 @@ class Response:
 
         text = answer_text(self)
         return self.format.so_far(text) if self.format is not None else open_partial(text)
+
+    def save_media(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write the finished images and the audio into a folder; the paths of the files."""
+        from nbresponses.client.media import save_media
+
+        return save_media(self, folder)
 
     def to_frame(self) -> DataFrame:
         """`parsed` as a DataFrame: a row per object where it holds a list of them, else one row."""
