@@ -28,7 +28,8 @@ def code_blocks_in(text: str) -> list[CodeBlock]:
     A fence ends at one of the same kind that is at least as long (CommonMark, section 4.5).
     """
     blocks: list[CodeBlock] = []
-    fence, language, lines = "", "", []
+    lines: list[str] = []
+    fence = language = ""
     for line in text.splitlines():
         if fence:
             if re.fullmatch(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*", line):

@@ -7,10 +7,8 @@ from nbresponses.core.response import Response
 
 
 def test_code_blocks() -> None:
-    text = (
-        "Do:\n```python title=x\nprint(1)\n```\nand\n~~~\n```\nno\n```\n~~~\n"
+    text = "Do:\n```python title=x\nprint(1)\n```\nand\n~~~\n```\nno\n```\n~~~\n"
     text += "````md\n```py\n1\n```\n````\n```js\nlet a"
-    )
     assert code_blocks_in(text) == [
         CodeBlock("python", "print(1)"),
         CodeBlock("", "```\nno\n```"),
