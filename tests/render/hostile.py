@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAA"
 RUN = "window.__hostile_script_ran=1"
 
 TEXTS: dict[str, str] = {
@@ -210,6 +211,7 @@ def response(text: str, word: str) -> dict[str, Any]:
             {"type": "local_shell_call", "action": {"command": [word, text]}},
             {"type": "apply_patch_call", "operation": {"type": word, "path": word, "diff": text}, "status": word},
             {"type": "image_generation_call", "result": word, "revised_prompt": word, "status": word, "error": word},
+            {"type": "image_generation_call", "result": PNG, "revised_prompt": word, "output_format": word},
             {"type": "compaction", "encrypted_content": word},
             {"type": word, "value": [word, {word: text}]},
         ],

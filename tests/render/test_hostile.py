@@ -48,6 +48,10 @@ def test_every_field_of_a_response_is_escaped(text: str, word: str) -> None:
     read_html(shown["text/html"])
     read_markdown(shown["text/markdown"])
     assert not (FORBIDDEN | REORDERING) & set(map(ord, shown["text/plain"]))
+    for ending in ("incomplete", word):
+        notice = bundle({**response("", word), "status": ending, "output": []})
+        read_html(notice["text/html"])
+        read_markdown(notice["text/markdown"])
 
 
 @each_text

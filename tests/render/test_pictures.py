@@ -83,6 +83,11 @@ def test_what_is_no_picture(value: object) -> None:
     assert value == "iVBORw0KGgo" or read_picture(value) is None
 
 
+def test_a_length_that_no_bytes_have_is_no_picture() -> None:
+    assert read_picture(encoded(PNG) + "AAAA") is not None
+    assert read_picture(encoded(PNG) + "A") is None
+
+
 def test_a_picture_does_not_print_its_bytes() -> None:
     assert repr(read_picture(PNG)) == f"Picture(PNG, {len(PNG)} bytes)"
 

@@ -301,7 +301,7 @@ def test_an_ending_of_ours_is_told(ending: str) -> None:
 
 
 def test_only_what_may_still_grow_is_open() -> None:
-    first = {"type": "function_call", "name": "f", "arguments": '{"a"', "status": "in_progress"}
+    first = {"type": "function_call", "name": "f", "arguments": '{"a":1}', "status": "in_progress"}
     second = message(said("one"), said("two"), status="in_progress")
     found = blocks(
         {"status": "in_progress", "output": [{"type": "reasoning", "summary": [{"text": "r"}]}, first, second]}
@@ -312,7 +312,7 @@ def test_only_what_may_still_grow_is_open() -> None:
         (Key(2, "text", 0), True),
         (Key(2, "text", 1), False),
     ]
-    assert found[1].arguments == '{"a"'  # type: ignore[attr-defined]
+    assert found[1].arguments == '{"a":1}'  # type: ignore[attr-defined]
     ended = blocks(Response({"output": [first, second]}, ending="interrupted"))
     assert all(block.done for block in ended)
 
