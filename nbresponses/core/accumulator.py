@@ -319,7 +319,7 @@ class Accumulator:
             return []
         part.source = event
         text = announced.get("refusal" if kind == "refusal" else "text")
-        if not isinstance(text, str) or not text:
+        if not isinstance(text, str):
             return [Change(event, None, part, len(part.pieces))]
         return self._replace(event, part, text)
 

@@ -67,6 +67,8 @@ ERROR = {"type": "error", "error": {"type": "t", "code": "c", "message": "m", "p
         ([ends("completed", note='"cancelled"', status="completed")], "completed", "completed"),
         ([ends("cancelled", status="cancelled")], "cancelled", "cancelled"),
         ([ends("cancelled")], "cancelled", "cancelled"),
+        ([ends("completed", status="incomplete")], "completed", "incomplete"),
+        ([ends("incomplete", status=None)], "incomplete", "incomplete"),
         ([ends("in_progress", status="in_progress"), ERROR], "error", "in_progress"),
         ([ERROR, ends("failed", status="failed")], "failed", "failed"),
         ([ERROR, ends("completed", status="completed")], "error", None),

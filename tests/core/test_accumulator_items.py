@@ -83,6 +83,7 @@ def test_ids_that_rotate_on_every_event_do_not_matter() -> None:
 def test_ids_that_are_empty_are_no_ids() -> None:
     items = output(added("", index=None), done("", index=None), added("", "function_call", None), added("", index=None))
     assert [item["type"] for item in items] == ["message", "function_call", "message"]
+    assert len(output(added("", index=None), added("", index=None))) == 2
 
 
 def test_without_indexes_ids_tell_items_apart() -> None:
@@ -104,6 +105,23 @@ def test_without_indexes_and_ids_the_open_item_of_that_kind_takes_it() -> None:
     )
     assert shape(items) == [("reasoning", "hm!"), ("function_call", "{}")]
     assert items[1]["name"] == "f"
+
+
+def test_of_several_open_items_the_newest_takes_what_names_none() -> None:
+    opened = [added("a", index=None), added("b", index=None), added("c", index=None), done("c", index=None)]
+    assert shape(output(*opened, text("x", None, None))) == [("message", ""), ("message", "x"), ("message", "")]
+    assert shape(output(*opened, text("x", "?", None))) == [("message", ""), ("message", "x"), ("message", "")]
+
+
+def test_an_open_item_s_id_counts_before_the_index_of_a_finished_one() -> None:
+    items = output(added("a"), done("a"), added("b", index=1), text("x", "b", 0))
+    assert shape(items) == [("message", ""), ("message", "x")]
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_an_item_that_is_named_takes_a_part_that_such_items_do_not_have(index: int | None) -> None:
+    """One server gives the text of an answer to its reasoning item."""
+    assert shape(output(added("rs", "reasoning", index), text("a", "rs", index))) == [("reasoning", "a")]
 
 
 def test_an_index_that_is_used_again_begins_another_item() -> None:
@@ -143,6 +161,8 @@ def test_a_done_event_closes_by_index_before_id() -> None:
     assert [item["name"] for item in items] == ["index", "other"]
     items = output(*opened, done("b", "function_call", 7, name="id"))
     assert [item.get("name") for item in items] == [None, "id"]
+    items = output(*opened, done("x", "function_call", 7, name="new"))
+    assert [item.get("name") for item in items] == [None, None, "new"]
 
 
 def test_a_done_event_without_index_closes_the_oldest_open_item_of_its_type() -> None:
