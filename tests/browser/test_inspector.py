@@ -90,6 +90,9 @@ def test_a_hundred_thousand_events(open_page: Callable[..., WidgetPage]) -> None
     page.page.press(".nbi-slider", "End")
     page.page.wait_for_selector(".nbi-at >> text=100,001 of 100,001")
     assert "w99999" in page.page.inner_text(".nbi-answer")
+    page.page.fill("input[type=search]", "w")
+    page.page.wait_for_selector(".nbi-counts >> text=/^100,000 of/")
+    page.page.wait_for_selector(".nbi-row[aria-selected=true] >> text=99999")  # the selected row stays in view
     page.page.fill("input[type=search]", "w54321 ")
     page.page.wait_for_selector(".nbi-counts >> text=/^1 of 100,001/")
     page.page.click(".nbi-row")

