@@ -9,6 +9,7 @@ from IPython.core.error import UsageError
 
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import closest, help_text
+from nbresponses_magics.records import RECORD_COMMANDS
 from nbresponses_magics.settings import DEFAULTS, project_file
 
 if TYPE_CHECKING:
@@ -30,17 +31,18 @@ Draw that.
 """
 
 
-def run_command(session: Session, words: list[str]) -> str:
+def run_command(session: Session, words: list[str], shell: Any = None) -> str:
     """The text that `%responses words…` prints. Without words: settings, endpoint and key variable."""
     if not words:
         return _settings(session)
     name, *rest = words
     if name in LANE_COMMANDS:
         return LANE_COMMANDS[name](session.lanes, rest)
+    if name in RECORD_COMMANDS:
+        return RECORD_COMMANDS[name](session, shell, rest)
     if name not in COMMANDS:
-        hint = (
-            closest(name, [*COMMANDS, *LANE_COMMANDS]) or f"; the commands are {', '.join([*COMMANDS, *LANE_COMMANDS])}"
-        )
+        known = [*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS]
+        hint = closest(name, known) or f"; the commands are {', '.join(known)}"
         raise UsageError(f"%responses has no command {name!r}{hint} (a prompt goes into a %%responses cell)")
     if rest:
         raise UsageError(f"%responses {name} takes nothing more: {' '.join(rest)}")
@@ -83,7 +85,7 @@ def _key(session: Session) -> str:
 
 
 def _help(_session: Session) -> str:
-    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *LANE_COMMANDS])
+    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS])
     return f"{EXAMPLES}\n{help_text()}\ncommands:\n  %responses  {commands}"
 
 

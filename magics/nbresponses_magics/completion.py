@@ -63,12 +63,16 @@ def _value_of(kind: str, word: str, known: Known) -> tuple[str, list[str]]:
         tool, _, pairs = word.partition(":")
         part = pairs.rpartition(",")[2]
         return part, _starting(part, [f"{key}=" for key in HOSTED_TOOLS.get(tool, ())])
+    if kind == "name" and "," in word:
+        word = word.rpartition(",")[2]
     return word, _values(kind, word, known)
 
 
 def _values(kind: str, word: str, known: Known) -> list[str]:
     if kind == "file":
         return _files(word)
+    if kind == "source":
+        return sorted({*_starting(word, known.names), *_files(word)})
     candidates: dict[str, Iterable[str]] = {
         "model": known.models,
         "effort": EFFORTS,

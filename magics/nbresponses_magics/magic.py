@@ -14,6 +14,7 @@ from nbresponses_magics.completion import Known
 from nbresponses_magics.failures import explain, without_traceback
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import help_text, parse, split
+from nbresponses_magics.records import RECORD_COMMANDS
 from nbresponses_magics.saying import say
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ResponsesMagics(Magics):
             self._command(["help"])
         elif line.lstrip().startswith("-"):
             options = parse(line)
-            if options.replay is None and not options.warm_up:
+            if options.replay is None and options.resume is None and not options.warm_up:
                 raise UsageError("a prompt is needed: use a %%responses cell and write it below the line")
             run_cell(self.session, self.shell, options, "")
         else:
@@ -52,7 +53,7 @@ class ResponsesMagics(Magics):
 
     def _command(self, words: list[str]) -> None:
         try:
-            if text := run_command(self.session, words):
+            if text := run_command(self.session, words, self.shell):
                 say(text)
         except NBResponsesError as error:
             raise without_traceback(error, explain(error)) from None
@@ -61,4 +62,6 @@ class ResponsesMagics(Magics):
         """What completion may offer from this session."""
         shell: Any = self.shell
         names = [name for name in shell.user_ns if not name.startswith("_") and name not in shell.user_ns_hidden]
-        return Known((*COMMANDS, *LANE_COMMANDS), self.session.model_names(), names, self.session.lanes.names())
+        return Known(
+            (*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS), self.session.model_names(), names, self.session.lanes.names()
+        )

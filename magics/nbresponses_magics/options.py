@@ -65,6 +65,13 @@ class Options:
     temperature: float | None = None
     hosted: tuple[dict[str, Any], ...] = ()
     param: tuple[tuple[str, Any], ...] = ()
+    image: tuple[str, ...] = ()
+    file: tuple[str, ...] = ()
+    format: str | None = None
+    tools: tuple[str, ...] = ()
+    confirm: bool = False
+    resume: str | None = None
+    cancel_on_interrupt: bool = False
     previous: str | None = None
     continue_: bool = False
     background: bool = False
@@ -86,6 +93,11 @@ class Options:
     quiet: bool = False
     no_widget: bool = False
     no_execute: bool = False
+
+    @property
+    def calls(self) -> bool:
+        """Whether calls of the model are answered here."""
+        return bool(self.tools) or self.confirm
 
     @property
     def on_lane(self) -> bool:
@@ -116,6 +128,13 @@ def _hosted(text: str) -> dict[str, Any]:
     if tool["type"] == "code_interpreter":
         tool.setdefault("container", {"type": "auto"})  # the API refuses the tool without one
     return tool
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names or not all(part.isidentifier() for name in names for part in name.split(".")):
+        raise argparse.ArgumentTypeError(f"expected names of functions, as f,g, not {text!r}")
+    return names
 
 
 def _at_commas(text: str) -> list[str]:
@@ -174,9 +193,28 @@ OPTIONS: tuple[Option, ...] = (
         read=_pair,
         repeats=True,
     ),
+    Option(
+        ("--image",),
+        "SOURCE",
+        "show a picture: a path or a variable (figure, array, ...); may be repeated",
+        repeats=True,
+        completes="source",
+    ),
+    Option(
+        ("--file",),
+        "SOURCE",
+        "show a file: a path or a variable (a DataFrame goes as text); may be repeated",
+        repeats=True,
+        completes="source",
+    ),
+    Option(("--format",), "NAME", "answer as an object of this class or JSON schema of the notebook", completes="name"),
+    Option(("--tools",), "NAMES", "functions of the notebook that the model may call: f,g", _names, completes="name"),
+    Option(("--confirm",), None, "ask before each call of a function, and for each approval"),
     Option(("--previous",), "ID", "continue from this response"),
     Option(("-c", "--continue"), None, "continue from the last completed answer of this notebook"),
     Option(("--background",), None, "let the server go on with the response when the connection ends"),
+    Option(("--resume",), "ID", "take up a background response, from its first event; needs no cell"),
+    Option(("--cancel-on-interrupt",), None, "with --background or --resume: an interrupt cancels on the server too"),
     Option(("--lane",), "NAME", "send it over this lane of the notebook's WebSocket", completes="lane"),
     Option(("--default-lane",), None, "send it over the lane without a name"),
     Option(("--fork-from",), "LANE", "with --lane: continue from that lane's latest answer", completes="lane"),
@@ -304,12 +342,28 @@ def _check(options: Options) -> None:
     if options.no_summary and options.reasoning is None:
         raise UsageError("--no-summary needs --reasoning EFFORT")
     _check_lane(options)
+    _check_calls_and_resume(options)
     if options.replay is None:
         if options.speed != _default("speed"):
             raise UsageError("--speed needs --replay FILE")
     elif options.no_execute or options.capture:
         other = "--no-execute" if options.no_execute else "--capture"
         raise UsageError(f"--replay and {other} exclude each other: a replay sends nothing")
+
+
+def _check_calls_and_resume(options: Options) -> None:
+    if options.calls:
+        for name in ("no_wait", "warm_up", "steer", "resume", "replay", "background"):
+            if getattr(options, name):
+                raise UsageError(
+                    f"--tools and --confirm exclude --{name.replace('_', '-')}: the cell answers the calls"
+                )
+    if options.resume is not None:
+        for name in ("on_lane", "replay", "previous", "continue_", "background", "image", "file", "no_execute"):
+            if getattr(options, name):
+                raise UsageError("--resume takes up a response as it is: no lane, no replay, no other input with it")
+    if options.cancel_on_interrupt and not (options.background or options.resume):
+        raise UsageError("--cancel-on-interrupt needs --background or --resume ID")
 
 
 def _check_lane(options: Options) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from IPython.core.error import UsageError
 
 from nbresponses_magics.lanes import SessionLanes
+from nbresponses_magics.records import Turn
 from nbresponses_magics.settings import DEFAULTS, environment, read_project
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Session:
     def __init__(self, settings: Responses) -> None:
         self.settings = settings
         self.last_completed: str | None = None
+        self.turns: list[Turn] = []
+        """What was asked and came, oldest first, until reset."""
         self._models: set[str] = set()
         self._demo: DemoServer | None = None
         self._demo_asked = False
@@ -149,6 +152,7 @@ class Session:
     def remember(self, stream: ResponseStream) -> None:
         """Note a stream that has ended."""
         response = stream.response
+        self.turns.append(Turn(stream.request, response))
         if stream.ending == "completed" and response.id:
             self.last_completed = response.id
         if response.model:
@@ -174,6 +178,7 @@ class Session:
     def reset(self) -> None:
         """Forget the last answer, leave the embedded server, close every connection. Settings stay."""
         self.last_completed = None
+        self.turns = []
         self._demo_asked = False
         self.close()
 

@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "lanes": {},
     "widget": True,
     "tracebacks": False,
+    "prices": {},
 }
 
 
@@ -58,6 +59,9 @@ class Responses(Configurable):
     ).tag(config=True)
     max_retries = Integer(None, allow_none=True, help="Retries before the first event.").tag(config=True)
     widget = Bool(None, allow_none=True, help="Use a widget for the live view where possible (yes).").tag(config=True)
+    prices = Instance(
+        dict, allow_none=True, help="Money per million tokens: {model: {input: , cached_input: , output: }}."
+    ).tag(config=True)
     tracebacks = Bool(None, allow_none=True, help="Show tracebacks of failed responses (no).").tag(config=True)
 
     def value(self, name: str) -> Any:

@@ -23,7 +23,7 @@ def candidates(line: str) -> list[str]:
     ("line", "replaced", "offered"),
     [
         ("%%responses --mo", "--mo", ["--model"]),
-        ("%%responses -q --con", "--con", ["--continue"]),
+        ("%%responses -q --con", "--con", ["--confirm", "--continue"]),
         ("%%responses -m demo", "demo", ["demo-image", "demo-text"]),
         ("%%responses x << --model demo-i", "demo-i", ["demo-image"]),
         ("%%responses --model=gp", "gp", ["gpt-5"]),

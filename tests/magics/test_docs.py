@@ -10,6 +10,7 @@ import pytest
 from nbresponses_magics.commands import COMMANDS, EXAMPLES
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import OPTIONS, parse
+from nbresponses_magics.records import RECORD_COMMANDS
 from nbresponses_magics.settings import Responses, read_project
 
 PAGE = (Path(__file__).parents[2] / "docs" / "magics.md").read_text(encoding="utf-8")
@@ -52,7 +53,8 @@ def test_the_examples_of_the_help_parse() -> None:
 
 
 def test_every_command_is_told() -> None:
-    assert set(re.findall(r"^\| `%responses (\w+)` \|", PAGE, flags=re.MULTILINE)) == {*COMMANDS, *LANE_COMMANDS}
+    told = set(re.findall(r"^\| `%responses (\w+)` \|", PAGE, flags=re.MULTILINE))
+    assert told == {*COMMANDS, *LANE_COMMANDS, *RECORD_COMMANDS}
 
 
 def test_every_setting_is_told() -> None:
