@@ -79,6 +79,7 @@ class Exchange:
         self._sent_at = 0.0
         self._piece_at: float | None = None  # when the latest bytes of this answer came
         self._error_at: float | None = None  # when an error event came
+        self._queued_at: float | None = None  # since when the server says that it waits for its turn
 
     def stop(self, ending: str = "interrupted") -> None:
         self._stop_ending = ending
@@ -181,8 +182,9 @@ class Exchange:
         after_error = None
         if self._error_at is not None:
             after_error = Limit(self._error_at + _AFTER_AN_ERROR, "error", _AFTER_AN_ERROR)
+        queued = watch.limit("queued", self._queued_at) if self._queued_at is not None else None
         try:
-            piece = await watch.within(reply.piece(), awaited, after_error)
+            piece = await watch.within(reply.piece(), awaited, after_error, queued)
         except TimedOut as error:
             if error.phase == "error":
                 return b""
@@ -290,12 +292,23 @@ class Exchange:
         if not events:
             return
         self._latest = events[-1]
+        if any(event.type != "keepalive" for event in events):
+            waits = _is_queued(self._latest)
+            self._queued_at = (self._queued_at or time.monotonic()) if waits else None
         if self._resume is not None:
             self._resume.progress()
             self._resume.response_id = self._resume.response_id or _response_id_in(events)
         last = next((event.sequence_number for event in reversed(events) if event.sequence_number is not None), None)
         if last is not None:
             self.inbox.last_sequence_number = last
+
+
+def _is_queued(event: Event) -> bool:
+    """Whether the server has only said so far that the response waits for its turn."""
+    if event.type not in {"response.created", "response.queued"}:
+        return False
+    response = getattr(event, "response", None)
+    return isinstance(response, dict) and response.get("status") == "queued"
 
 
 def _response_id_in(events: list[Event]) -> str | None:
