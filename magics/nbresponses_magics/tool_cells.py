@@ -50,9 +50,7 @@ def run_with_tools(
     )
     if done.ending == "waiting":
         names = ", ".join(call.name for call in done.pending)
-        say(
-            f"The model waits for calls that nobody answers: {names}. client.run(handlers=...) takes functions for them."
-        )
+        say(f"The model waits for calls that nobody answers: {names}. client.run(handlers=...) takes functions.")
     elif done.ending == "max_rounds":
         say(f"Stopped after {len(done.rounds)} rounds: the model goes on calling.")
     return done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from nbresponses.errors import RequestError
 
@@ -17,12 +17,14 @@ class Timeouts:
     connect      until the connection stands (DNS, TCP, TLS, a free place in the pool), for each attempt
     first_byte   from sending the request until the first byte of the answer's body, for each attempt
     idle         between two bytes of the body; any byte counts, a comment that keeps the connection alive too
+    queued       for a background response to leave the server's queue; it goes on there when this runs out
     total        from the start to the end, retries and waits included
     """
 
     connect: float | None = 10.0
     first_byte: float | None = 600.0
     idle: float | None = 600.0
+    queued: float | None = None
     total: float | None = None
 
     def __post_init__(self) -> None:
@@ -41,4 +43,4 @@ class Timeouts:
         default = default or cls()
         if value is None:
             return default
-        return cls(connect=default.connect, first_byte=default.first_byte, idle=default.idle, total=value)
+        return replace(default, total=value)
