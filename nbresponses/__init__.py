@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from nbresponses._extension import load_ipython_extension, unload_ipython_extension
     from nbresponses.capture.many import Captures, load
     from nbresponses.capture.record import Capture
+    from nbresponses.capture.scanning import scan
+    from nbresponses.capture.summary import summarize
     from nbresponses.client.async_client import AsyncClient
     from nbresponses.client.client import Client
     from nbresponses.client.inputs import file_part, image_part, table_part
@@ -58,6 +60,8 @@ _ON_FIRST_USE = {
     "file_part": "nbresponses.client.inputs",
     "image_part": "nbresponses.client.inputs",
     "load": "nbresponses.capture.many",
+    "scan": "nbresponses.capture.scanning",
+    "summarize": "nbresponses.capture.summary",
     "load_ipython_extension": "nbresponses._extension",
     "show": "nbresponses.widgets.show",
     "table_part": "nbresponses.client.inputs",
@@ -106,7 +110,9 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "message",
+    "scan",
     "show",
+    "summarize",
     "table_part",
     "unload_ipython_extension",
 ]

@@ -5,42 +5,59 @@ The columns, their types and units are in schema.py and docs/frames.md. pandas i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from pandas import DataFrame
 
     from nbresponses.capture.event_columns import EventColumns
 
-__all__ = ["FrameMethods"]
+__all__ = ["FrameMethods", "make_frame"]
+
+_MAKERS = {
+    "events": ("frames", "events_frame"),
+    "deltas": ("frames", "deltas_frame"),
+    "items": ("item_table", "items_frame"),
+    "responses": ("response_table", "responses_frame"),
+    "timeline": ("item_table", "timeline_frame"),
+    "logprobs": ("token_table", "logprobs_frame"),
+    "alternatives": ("token_table", "alternatives_frame"),
+    "tools": ("tool_table", "tools_frame"),
+    "tool_arguments": ("tool_table", "tool_arguments_frame"),
+    "usage": ("response_table", "usage_frame"),
+    "lanes": ("lane_table", "lanes_frame"),
+    "lineage": ("lane_table", "lineage_frame"),
+    "gaps": ("lane_table", "gaps_frame"),
+}
+"""Name of a frame → the module, and the function there, that makes it from columns."""
+
+
+def make_frame(name: str, events: EventColumns, **options: Any) -> DataFrame:
+    """The frame of this name."""
+    module, function = _MAKERS[name]
+    frame: DataFrame = getattr(import_module(f"nbresponses.capture.{module}"), function)(events, **options)
+    return frame
 
 
 class FrameMethods:
-    """The frames of a record. A subclass says where the columns come from."""
+    """The frames of a record. A subclass says how one is made (`_frame`)."""
 
     __slots__ = ()
 
     def events(self, *, payload: bool = False) -> DataFrame:
         """One row per event received; with `payload` also its JSON text."""
-        from nbresponses.capture.frames import events_frame
-
-        if payload:
-            return self._framed_by(lambda events: events_frame(events, self._event_payloads()))
-        return self._framed_by(events_frame)
+        return self._frame("events", payload=True) if payload else self._frame("events")
 
     def deltas(self) -> DataFrame:
         """One row per piece of text: what part it belongs to, where it begins, when it came."""
-        from nbresponses.capture.frames import deltas_frame
-
-        return self._framed_by(deltas_frame)
+        return self._frame("deltas")
 
     def items(self) -> DataFrame:
         """One row per output item: type, status, when it began and ended, sizes."""
-        from nbresponses.capture.item_table import items_frame
-
-        return self._framed_by(items_frame)
+        return self._frame("items")
 
     def responses(self, prices: Mapping[str, Mapping[str, float]] | None = None, *, stall: float = 1.0) -> DataFrame:
         """One row per response: model, status, ending, times to the first event and text, tokens, stalls, error.
@@ -49,54 +66,35 @@ class FrameMethods:
         model is found by the longest of these names that its own begins with. A stall is `stall` seconds or more
         without an event.
         """
-        from nbresponses.capture.response_table import responses_frame
-
-        return self._framed_by(lambda events: responses_frame(events, prices, stall))
+        return self._frame("responses", prices=prices, stall=stall)
 
     def timeline(self) -> DataFrame:
         """One row per span of time: queued, waiting, and each item while it was open."""
-        from nbresponses.capture.item_table import timeline_frame
-
-        return self._framed_by(timeline_frame)
+        return self._frame("timeline")
 
     def logprobs(self, *, alternatives: bool = False) -> DataFrame:
         """One row per token with its log probability; with `alternatives` one row per alternative of each token."""
-        from nbresponses.capture.token_table import alternatives_frame, logprobs_frame
-
-        return self._framed_by(alternatives_frame if alternatives else logprobs_frame)
+        return self._frame("alternatives" if alternatives else "logprobs")
 
     def tools(self, *, arguments: bool = False) -> DataFrame:
         """One row per call of a tool, with its result; with `arguments` one row per argument of each call."""
-        from nbresponses.capture.tool_table import tool_arguments_frame, tools_frame
-
-        return self._framed_by(tool_arguments_frame if arguments else tools_frame)
+        return self._frame("tool_arguments" if arguments else "tools")
 
     def usage(self) -> DataFrame:
         """One row per number that the server counted: tokens, and what else it reports."""
-        from nbresponses.capture.response_table import usage_frame
-
-        return self._framed_by(usage_frame)
+        return self._frame("usage")
 
     def lanes(self) -> DataFrame:
         """One row per lane: requests, responses, how they ended, when, sizes."""
-        from nbresponses.capture.lane_table import lanes_frame
-
-        return self._framed_by(lanes_frame)
+        return self._frame("lanes")
 
     def lineage(self) -> DataFrame:
         """One row per response: which one it continues, on which lane; parents before their children."""
-        from nbresponses.capture.lane_table import lineage_frame
-
-        return self._framed_by(lineage_frame)
+        return self._frame("lineage")
 
     def gaps(self, *, stall: float = 1.0) -> DataFrame:
         """One row per gap, repeat or step back in the sequence numbers, and per stall (`stall` seconds or more)."""
-        from nbresponses.capture.lane_table import gaps_frame
+        return self._frame("gaps", stall=stall)
 
-        return self._framed_by(lambda events: gaps_frame(events, stall))
-
-    def _framed_by(self, make: Callable[[EventColumns], DataFrame]) -> DataFrame:
-        raise NotImplementedError
-
-    def _event_payloads(self) -> Sequence[bytes]:
+    def _frame(self, name: str, **options: Any) -> DataFrame:
         raise NotImplementedError

@@ -66,7 +66,7 @@ def concat_frames(frames: Sequence[pd.DataFrame], *, sources: Sequence[str] | No
     for name, column in frames[0].items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             joined[name] = union_categoricals([frame[name] for frame in frames])
-    if sources is not None or len(set(named)) > 1:
+    if "source" not in joined and (sources is not None or len(set(named)) > 1):
         kinds = pd.CategoricalDtype(pd.Index(dict.fromkeys(names), dtype="str"))
         places = {name: number for number, name in enumerate(dict.fromkeys(names))}
         numbers: Any = np.repeat(np.array([places[name] for name in named]), [len(frame) for frame in frames])

@@ -10,17 +10,17 @@ import os
 from collections.abc import Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from nbresponses.capture.asked import FrameMethods
 from nbresponses.capture.record import Capture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pandas import DataFrame
 
-    from nbresponses.capture.event_columns import EventColumns
+    from nbresponses.capture.dataset import Written
     from nbresponses.capture.media import CapturedImage
 
 __all__ = ["Captures", "files_of", "load"]
@@ -93,12 +93,18 @@ class Captures(FrameMethods, Sequence[Capture]):
         received = sum(len(capture) for capture in self._captures)
         return f"<Captures: {len(self)} captures, {received} messages>"
 
-    def events(self, *, payload: bool = False) -> DataFrame:
-        return self._joined([capture.events(payload=payload) for capture in self._captures])
-
     def images(self, *, previews: bool = False) -> list[CapturedImage]:
         """The pictures of all captures, in order."""
         return [image for capture in self._captures for image in capture.images(previews=previews)]
+
+    def to_parquet(self, folder: Paths, *, frames: Iterable[str] | None = None, payload: bool = False) -> Written:
+        """All captures, as `Capture.to_parquet` writes one."""
+        from nbresponses.capture.dataset import Written
+
+        written = Written()
+        for capture, source in zip(self._captures, self.sources, strict=True):
+            written += capture._to_parquet(folder, source, frames, payload=payload)  # noqa: SLF001  of one kind
+        return written
 
     def redacted(self) -> Captures:
         """Copies for sharing, as `Capture.redacted`. An id that stands in several is the same in all of them."""
@@ -108,12 +114,10 @@ class Captures(FrameMethods, Sequence[Capture]):
         names = [f"capture {number}" for number in range(1, len(self) + 1)]
         return Captures((capture.redacted(redaction) for capture in self._captures), names)
 
-    def _framed_by(self, make: Callable[[EventColumns], DataFrame]) -> DataFrame:
-        return self._joined([capture._framed_by(make) for capture in self._captures])  # noqa: SLF001  of one kind
-
-    def _joined(self, frames: list[DataFrame]) -> DataFrame:
+    def _frame(self, name: str, **options: Any) -> DataFrame:
         from nbresponses.capture.export import concat_frames
 
-        if not frames:
+        if not self._captures:
             raise ValueError("there are no captures, and so no frames")
+        frames = [capture._frame(name, **options) for capture in self._captures]  # noqa: SLF001  of one kind
         return concat_frames(frames, sources=self.sources)

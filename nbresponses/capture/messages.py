@@ -13,6 +13,7 @@ A message is one of three directions, and `kind` says what it is:
 from __future__ import annotations
 
 import json
+from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,12 +23,12 @@ from nbresponses.core.wire import InvalidEvent, open_json
 from nbresponses.errors import DecodeError
 
 if TYPE_CHECKING:
-    from array import array
+    from collections.abc import Sequence
     from datetime import datetime
 
     from nbresponses.core.wire import Event
 
-__all__ = ["Channel", "Columns", "Message", "dump_json"]
+__all__ = ["Channel", "Columns", "Message", "columns_of", "dump_json"]
 
 
 class Channel(NamedTuple):
@@ -87,6 +88,14 @@ class Columns(NamedTuple):
     codes: array[int]
     payloads: list[bytes]
     channels: list[Channel]
+
+
+def columns_of(messages: Sequence[Message], started: datetime) -> Columns:
+    """Messages side by side."""
+    numbers: dict[Channel, int] = {}
+    codes = array("I", [numbers.setdefault(message.channel, len(numbers)) for message in messages])
+    times = array("d", [message.at for message in messages])
+    return Columns(started, times, codes, [message.payload for message in messages], list(numbers))
 
 
 def dump_json(value: object) -> bytes:

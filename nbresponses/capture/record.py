@@ -16,9 +16,9 @@ from collections import Counter
 from contextlib import suppress
 from operator import methodcaller
 from threading import RLock
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from nbresponses.capture.asked import FrameMethods
+from nbresponses.capture.asked import FrameMethods, make_frame
 from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
 from nbresponses.capture.masking import echoes, masked, without_echoes
 from nbresponses.capture.messages import Channel, Columns, Message, dump_json
@@ -26,13 +26,14 @@ from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
     from types import EllipsisType
 
     from pandas import DataFrame
 
+    from nbresponses.capture.dataset import Written
     from nbresponses.capture.event_columns import EventColumns
     from nbresponses.capture.media import CapturedImage
     from nbresponses.capture.redaction import Redaction
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from nbresponses.core.wire import Event
 
 __all__ = ["Capture"]
+
+T = TypeVar("T")
 
 # Where the type is plain to see, the event name adds nothing.
 _begins_with_type = methodcaller("startswith", (b'{"type":"', b'{"type": "'))
@@ -332,15 +335,41 @@ class Capture(FrameMethods):
                 copy._add([self._payloads[index]], [self._times[index]], [copy._number(channel)])
         return copy
 
+    def to_parquet(
+        self, folder: str | PathLike[str], *, frames: Iterable[str] | None = None, payload: bool = False
+    ) -> Written:
+        """Write the frames (None: all) into a Parquet dataset, by date and model. `payload` keeps the JSON texts too.
+
+        What this capture has there already, by its source, is replaced. `scan(folder)` reads it.
+        """
+        return self._to_parquet(folder, self.source, frames, payload=payload)
+
+    def _to_parquet(
+        self, folder: str | PathLike[str], source: str, frames: Iterable[str] | None, *, payload: bool
+    ) -> Written:
+        from nbresponses.capture.dataset import write_columns
+
+        with self._frame_lock:
+            events = self._frame_columns()
+            payloads = self._event_payloads(self._framed) if payload else None
+            return write_columns(events, folder, source=source, frames=frames, payloads=payloads)
+
     def _of_response(self, response_id: str) -> list[int]:
         from nbresponses.capture.turns import messages_of
 
-        with self._frame_lock:
-            return messages_of(self._frame_columns(), response_id)
+        return self.with_columns(lambda events: messages_of(events, response_id))
 
-    def _framed_by(self, make: Callable[[EventColumns], DataFrame]) -> DataFrame:
-        with self._frame_lock:  # so that the columns don't grow meanwhile
+    def with_columns(self, make: Callable[[EventColumns], T]) -> T:
+        """What `make` gives for the columns that frames are made from; they don't grow meanwhile."""
+        with self._frame_lock:
             return make(self._frame_columns())
+
+    def _frame(self, name: str, **options: Any) -> DataFrame:
+        with self._frame_lock:
+            events = self._frame_columns()
+            if options.pop("payload", False):
+                options["payloads"] = self._event_payloads(self._framed)
+            return make_frame(name, events, **options)
 
     def _frame_columns(self) -> EventColumns:
         """The columns that frames are made from, up to date. What was read once is not read again."""
@@ -363,10 +392,10 @@ class Capture(FrameMethods):
             finally:
                 self._frame_lock.release()
 
-    def _event_payloads(self) -> list[bytes]:
+    def _event_payloads(self, end: int) -> list[bytes]:
         from nbresponses.capture.event_columns import batches
 
-        return [payload for batch in batches(self.columns()) for payload in batch.payloads]
+        return [payload for batch in batches(self._columns_of(0, end)) for payload in batch.payloads]
 
 
 def _row(event: Event, payload: bytes, plain: Channel) -> tuple[bytes, Channel]:

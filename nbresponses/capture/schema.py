@@ -27,6 +27,7 @@ __all__ = [
     "PAYLOAD",
     "RESPONSES",
     "SPAN_KINDS",
+    "SUMMARY",
     "TIMELINE",
     "TOOLS",
     "TOOL_ARGUMENTS",
@@ -288,6 +289,47 @@ GAPS = (
     Column("duration", SPAN, "", "Time since the event before it."),
 )
 """`gaps()`: one row per irregularity within a response, by row."""
+
+_QUANTILES = tuple(
+    Column(f"{name}_{share}", SPAN, "", f"{meaning}: {words}.")
+    for name, meaning in (
+        ("to_first_event", "From the start to the first event"),
+        ("to_first_text", "From the start to the first piece of answer text"),
+        ("duration", "From the start to the last event"),
+        ("gap", "Between two pieces of one text"),
+    )
+    for share, words in (("p50", "the median"), ("p90", "nine tenths are at most this"), ("p99", "99 % are"))
+)
+
+SUMMARY = (
+    Column("model", "str", "", "As in `responses()`; null where no server named one."),
+    Column("date", "str", "", "The UTC day on which the responses started."),
+    Column("responses", "Int64", "", "Responses, errors without one included."),
+    Column("completed", "Int64", "", "Of these, completed; and so on:"),
+    Column("incomplete", "Int64", "", "incomplete,"),
+    Column("failed", "Int64", "", "failed,"),
+    Column("cancelled", "Int64", "", "cancelled,"),
+    Column("error", "Int64", "", "ended by an error,"),
+    Column("cut_off", "Int64", "", "cut off,"),
+    Column("interrupted", "Int64", "", "stopped by their user,"),
+    Column("running", "Int64", "", "without an ending."),
+    Column("events", "Int64", "", "Sums, from here on: events,"),
+    Column("bytes", "Int64", "bytes", "size of their payloads,"),
+    Column("characters", "Int64", "characters", "answer text,"),
+    Column("stalls", "Int64", "", "stalls of a second or more,"),
+    Column("retries", "Int64", "", "repeated requests,"),
+    Column("input_tokens", "Int64", "tokens", "and what `usage` counts, where there is one."),
+    Column("cached_tokens", "Int64", "tokens", "As above."),
+    Column("output_tokens", "Int64", "tokens", "As above."),
+    Column("reasoning_tokens", "Int64", "tokens", "As above."),
+    Column("total_tokens", "Int64", "tokens", "As above."),
+    Column("seconds", "Float64", "s", "Durations together."),
+    Column("tokens_per_second", "Float64", "tokens/s", "Output tokens over the time from first to last event, of all."),
+    Column("events_per_second", "Float64", "events/s", "Events over durations, of all."),
+    *_QUANTILES,
+    Column("longest_gap", SPAN, "", "The longest time between two events of a response."),
+)
+"""`summarize()`: one row per model and day."""
 
 FRAMES = {
     "events": EVENTS,

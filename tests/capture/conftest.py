@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,12 @@ def tape() -> Tape:
 
 
 @pytest.fixture
+def new_tape() -> type[Tape]:
+    """For tests that need several."""
+    return Tape
+
+
+@pytest.fixture
 def cells() -> Callable[[Any, str], list[Any]]:
     """`cells(frame, column)` → its values, None for every kind of null."""
     return lambda frame, column: [None if pd.isna(value) else value for value in frame[column]]
@@ -86,6 +92,12 @@ def cells() -> Callable[[Any, str], list[Any]]:
 @pytest.fixture
 def wire_of() -> Callable[[list[dict[str, Any]]], bytes]:
     """Events as dicts → the bytes a server would send."""
+    return _wire
+
+
+@pytest.fixture(scope="session")
+def wire_maker() -> Callable[[list[dict[str, Any]]], bytes]:
+    """The same, for fixtures that outlive a test."""
     return _wire
 
 
@@ -107,8 +119,10 @@ def _wire(events: list[dict[str, Any]]) -> bytes:
     return b"".join(encode_sse(json.dumps(event), event=event.get("type")) for event in events)
 
 
-def _recorded(wire: bytes, *, piece: int = 4096, lane: str | None = None, source: str = "test") -> Capture:
-    capture = Capture(STARTED, origin=100.0, source=source)
+def _recorded(
+    wire: bytes, *, piece: int = 4096, lane: str | None = None, source: str = "test", days: int = 0
+) -> Capture:
+    capture = Capture(STARTED + timedelta(days=days), origin=100.0, source=source)
     capture.sent({"model": "demo-text", "input": "hi", "stream": True}, 100.0)
     decoder = EventDecoder()
     at = 100.0
