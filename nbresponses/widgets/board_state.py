@@ -34,6 +34,7 @@ _ACTIVITIES = {
     "code": "coding",
     "image": "drawing",
 }
+_TEXTS = {"text", "refusal", "transcript"}
 _RUNNING = {"sent", "created", "running"}
 
 
@@ -47,27 +48,27 @@ class Reading:
     activity: str = ""
     tokens: int | None = None
     accumulator: Accumulator = field(default_factory=Accumulator)
-    parts: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    parts: dict[tuple[Any, ...], list[str]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        return "\n\n".join(text for text in self.parts.values() if text)
+        return "\n\n".join(text for pieces in self.parts.values() if (text := "".join(pieces)))
 
     def take(self, change: Change) -> str | None:
         """The text that the change appends at the end, "" for none; None where the whole text is to be told anew."""
         kind, index = change.part
         self.activity = _ACTIVITIES.get(kind, "" if kind == "text" else self.activity)
         key = (change.output_index, kind, index)
-        if kind in {"text", "refusal", "transcript"}:
-            before = self.parts.get(key, "")
-            after = before + change.delta if change.delta is not None else change.snapshot
-        elif kind == "item" and (call := _call(change)):
-            before, after = self.parts.get(key, ""), call
-        else:
+        pieces = self.parts.get(key)
+        if kind in _TEXTS and pieces is not None and change.delta is not None:  # the usual case costs the piece only
+            pieces.append(change.delta)
+            return change.delta if next(reversed(self.parts)) == key or not change.delta else None
+        after = (change.delta or change.snapshot) if kind in _TEXTS else _call(change) if kind == "item" else ""
+        before = "".join(pieces or ())
+        if kind not in _TEXTS and not after:
             return ""
-        fresh = key not in self.parts
-        self.parts[key] = after
-        if fresh or next(reversed(self.parts)) != key or not after.startswith(before):
+        self.parts[key] = [after]
+        if pieces is None or next(reversed(self.parts)) != key or not after.startswith(before):
             return None if after != before else ""
         return after[len(before) :]
 
@@ -79,7 +80,7 @@ class BoardState:
         self.responses: dict[str, Reading] = {}
         self._current: dict[str | None, Reading] = {}
         self._asked: dict[str | None, str] = {}
-        self._texts: dict[str, tuple[str, str]] = {}
+        self._texts: dict[str, list[str] | None] = {}  # what was appended since the last look; None: tell it anew
         self._rows: dict[str, dict[str, Any]] = {}
         self._meters: dict[str, Any] = {}
         self._tree: list[dict[str, Any]] = []
@@ -96,7 +97,7 @@ class BoardState:
         """What a page does not know yet: `texts`, `rows`, `meters`, `tree`; empty where it knows all."""
         news: dict[str, Any] = {}
         if self._texts:
-            news["texts"] = [[what, id_, clean(text)] for id_, (what, text) in self._texts.items()]
+            news["texts"] = [self._told(id_, pieces) for id_, pieces in self._texts.items()]
             self._texts = {}
         if rows := self._changed_rows(status, {row["id"]: row for row in lineage}):
             news["rows"] = rows
@@ -105,6 +106,11 @@ class BoardState:
         if (tree := [_node(row) for row in lineage]) != self._tree:
             self._tree = news["tree"] = tree
         return news
+
+    def _told(self, id_: str, pieces: list[str] | None) -> list[str]:
+        if pieces is None:
+            return ["set", id_, clean(self.responses[id_].text)]
+        return ["add", id_, clean("".join(pieces))]
 
     def snapshot(self) -> dict[str, Any]:
         """Everything, for a page that comes anew."""
@@ -129,10 +135,9 @@ class BoardState:
         for change in reading.accumulator.apply(event):
             appended = reading.take(change)
             if appended is None:
-                self._texts[reading.id] = ("set", reading.text)
-            elif appended:
-                what, text = self._texts.get(reading.id, ("add", ""))
-                self._texts[reading.id] = (what, text + appended)
+                self._texts[reading.id] = None
+            elif appended and (pieces := self._texts.setdefault(reading.id, [])) is not None:
+                pieces.append(appended)
         if reading.accumulator.ending is not None and reading.ended is None:
             reading.ended, reading.activity = message.at, ""
             usage = reading.accumulator.response.usage
