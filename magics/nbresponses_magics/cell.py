@@ -227,7 +227,7 @@ def _end(session: Session, options: Options, stream: ResponseStream) -> None:
     except NBResponsesError as error:
         raise _shown(session, error, stream) from error.__cause__
     if value is not None and not options.quiet and is_tabular(value):
-        display(response.to_frame())
+        display(response.to_frame())  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def _shown(session: Session, error: NBResponsesError, stream: ResponseStream | None) -> NBResponsesError:
