@@ -13,6 +13,7 @@ import functools
 import os
 import threading
 import weakref
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,8 +21,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Future
     from contextlib import AbstractContextManager
+
+    _Started = tuple[BlockingPortal, asyncio.AbstractEventLoop, AbstractContextManager[BlockingPortal]]
 
 __all__ = ["Lease", "apart", "finalize_apart"]
 
@@ -43,9 +45,7 @@ class _LoopThread:
     def acquire(self) -> tuple[BlockingPortal, asyncio.AbstractEventLoop]:
         with self._lock:
             if self._portal is None or self._loop is None:
-                self._ending = start_blocking_portal()
-                self._portal = self._ending.__enter__()
-                self._loop = self._portal.call(_running_loop)
+                self._portal, self._loop, self._ending = _started()
                 atexit.register(self.end)
             self._leases += 1
             return self._portal, self._loop
@@ -77,6 +77,34 @@ class _LoopThread:
         portal, ending = taken
         portal.call(portal.stop, True)
         ending.__exit__(None, None, None)
+
+
+def _started() -> _Started:
+    """A loop thread that runs. Started from a thread apart, because an interrupt of the one that starts it would have
+    it wait for the end of the new thread, which nobody would stop.
+    """
+    started: Future[_Started] = Future()
+
+    def start() -> None:
+        try:
+            ending = start_blocking_portal()
+            portal = ending.__enter__()
+            started.set_result((portal, portal.call(_running_loop), ending))
+        except BaseException as error:
+            started.set_exception(error)
+
+    try:
+        threading.Thread(target=start, name="nbresponses-start", daemon=True).start()
+        return started.result()
+    except BaseException:
+        started.add_done_callback(_unwanted)
+        raise
+
+
+def _unwanted(started: Future[_Started]) -> None:
+    if started.exception() is None:
+        portal, _, ending = started.result()
+        _LoopThread._stop((portal, ending))  # noqa: SLF001  its own
 
 
 def _runs_here(loop: asyncio.AbstractEventLoop | None) -> bool:

@@ -14,6 +14,7 @@ import threading
 import warnings
 
 import pytest
+from anyio.from_thread import BlockingPortal
 
 from nbresponses.client import Client
 from nbresponses.client.loop import Lease
@@ -103,6 +104,24 @@ def test_an_interrupt_of_the_caller_cancels_the_work():
     with pytest.raises(KeyboardInterrupt):
         lease.call(wait)
     assert ended.wait(5)
+    lease.release()
+
+
+def test_an_interrupt_while_the_thread_starts_is_raised_and_leaves_no_thread(monkeypatch, wait_until):
+    enter, main = BlockingPortal.__aenter__, threading.main_thread().ident
+
+    async def interrupted(portal):
+        signal.pthread_kill(main, signal.SIGINT)
+        await asyncio.sleep(0.2)
+        return await enter(portal)
+
+    lease, before = Lease(), threading.active_count()
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockingPortal, "__aenter__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lease.call(functools.partial(asyncio.sleep, 0))
+    wait_until(lambda: threading.active_count() == before)
+    assert lease.call(functools.partial(asyncio.sleep, 0, "later")) == "later"
     lease.release()
 
 
