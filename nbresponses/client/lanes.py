@@ -63,10 +63,7 @@ class _LaneState:
 
     def _fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of a request; the first one after a fork continues the fork's parent unless it says otherwise."""
-        if self._parent is not None:
-            fields = {"previous_response_id": self._parent, **fields}
-            self._parent = None
-        return fields
+        return fields if self._parent is None else {"previous_response_id": self._parent, **fields}
 
 
 class _ManagerState:
@@ -120,6 +117,7 @@ class Lane(_LaneState):
         """
         submit = functools.partial(self._hub.submit, barrier=barrier, **self._fields(fields))
         stream: ResponseStream = self._wait(_called, submit, self._name, input)
+        self._parent = None  # only now: a request that was refused has continued nothing
         return stream
 
     def create(self, input: Any = NOT_GIVEN, *, timeout: float | None = None, **fields: Any) -> Response:  # noqa: A002
@@ -271,6 +269,7 @@ class AsyncLane(_LaneState):
     def stream(self, input: Any = NOT_GIVEN, *, barrier: bool = True, **fields: Any) -> AsyncResponseStream:  # noqa: A002
         """As `Lane.stream`: submitted now."""
         stream: AsyncResponseStream = self._hub.submit(self._name, input, barrier=barrier, **self._fields(fields))
+        self._parent = None  # only now: a request that was refused has continued nothing
         return stream
 
     async def create(self, input: Any = NOT_GIVEN, *, timeout: float | None = None, **fields: Any) -> Response:  # noqa: A002, ASYNC109
