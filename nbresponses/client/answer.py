@@ -27,11 +27,11 @@ _BOM = b"\xef\xbb\xbf"
 _BLANK = _BOM + b" \t\r\n"
 
 
-def request_id_of(headers: Mapping[str, str]) -> str | None:
+def request_id_of(headers: Mapping[str, str], *, scrub: Callable[[str], str]) -> str | None:
     """The id under which the server knows this request."""
     for name in ("x-request-id", "request-id", "apim-request-id", "x-ms-request-id", "cf-ray"):
         if headers.get(name):
-            return headers[name]
+            return scrub(headers[name])
     return None
 
 
@@ -50,7 +50,7 @@ async def rejection(
         reply.status,
         error=error,
         body=text,
-        request_id=request_id_of(reply.headers),
+        request_id=request_id_of(reply.headers, scrub=scrub),
         retry_after=verdict.wait,
         retryable=verdict.retryable,
         url=url,

@@ -118,7 +118,7 @@ class Exchange:
         watch = self._watch
         sending = self._send()
         reply = self._reply = await watch.within(sending, watch.limit("first_byte", self._sent_at))
-        request_id = request_id_of(reply.headers)
+        request_id = request_id_of(reply.headers, scrub=self._secret.scrub)
         self.capture.noted("status", time.monotonic(), status=reply.status, request_id=request_id)
         if not 200 <= reply.status < 300:
             raise await rejection(reply, lambda: self._next_piece(reply), url=self._call.url, scrub=self._secret.scrub)

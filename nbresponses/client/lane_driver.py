@@ -413,6 +413,7 @@ class LaneDriver:
             for ticket in self.tickets.values():
                 ticket.inbox.finish(time.monotonic(), error=error)
             self.feed(self.table.shut("an internal error"))
+            self._tell()
             raise
 
 

@@ -117,5 +117,5 @@ def _checked_base_url(url: str) -> tuple[str, dict[str, str]]:
     if "@" in parts.netloc:
         raise RequestError("base_url", "holds a user name or password: give what authorises as api_key= or headers=")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise RequestError("base_url", f"is no http or https address: https://host/v1 is expected, not {url!r}")
+        raise RequestError("base_url", "is no http or https address: https://host/v1 is expected")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", "")), dict(parse_qsl(parts.query))

@@ -197,8 +197,11 @@ def plain_url(url: str) -> str:
 
 def _target_of(response: httpx.Response, url: str) -> tuple[str | None, str]:
     """Where a redirect leads, None if to another origin; and that origin, which is all of it that may be shown."""
-    target = urljoin(url, response.headers["location"])
-    scheme, host, port = origin_of(target)
+    try:
+        target = urljoin(url, response.headers["location"])
+        scheme, host, port = origin_of(target)
+    except ValueError:
+        return None, "what is no address"
     shown = f"{scheme}://{host}" + (f":{port}" if port else "")
     return (target if origin_of(url) == (scheme, host, port) else None), shown
 

@@ -80,7 +80,7 @@ class _Connect(connect):
 async def open_socket(
     url: str,
     *,
-    headers: Mapping[str, str],
+    headers: Callable[[], Mapping[str, str]],
     options: SocketOptions,
     loopback: bool = False,
     user_agent: str = "nbresponses",
@@ -88,11 +88,12 @@ async def open_socket(
 ) -> Socket:
     """A connection that is open. Raises ConnectionFailed, TimedOut or Rejected.
 
-    Proxies come from the environment, except for a server on this machine.
+    `headers` is a function, because a traceback shows what stands in a variable here. Proxies come from the
+    environment, except for a server on this machine.
     """
     opening = _Connect(
         url,
-        additional_headers=dict(headers),
+        additional_headers=dict(headers()),
         user_agent_header=user_agent,
         compression="deflate" if options.compression else None,
         max_size=options.max_message_bytes,
@@ -170,7 +171,7 @@ def _opening_failure(
             reply.status_code,
             error=_error_in(body),
             body=body,
-            request_id=reply.headers.get("x-request-id"),
+            request_id=scrub(", ".join(reply.headers.get_all("x-request-id"))) or None,  # a proxy may add its own
             url=url,
         )
     return ConnectionFailed(scrub(_reason(error)), url=url)

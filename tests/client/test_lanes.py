@@ -238,6 +238,41 @@ def test_no_connection_is_an_error_on_entering() -> None:
         client.lanes(model="x").__enter__()
 
 
+def test_a_key_function_that_fails_is_an_error_on_entering_and_the_lanes_can_be_used_later(server: DemoServer) -> None:
+    answers = iter([RuntimeError("the vault is closed")])
+
+    def key() -> str:
+        for error in answers:
+            raise error
+        return "a-key-of-a-vault"
+
+    with Client(base_url=server.base_url, api_key=key) as client:
+        with pytest.raises(ConnectionFailed, match=r"api_key failed \(RuntimeError\)") as caught:
+            client.lanes(model="demo-echo").__enter__()
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        with client.lanes(model="demo-echo") as lanes:
+            assert lanes["a"].create("x", timeout=20).status == "completed"
+
+
+def test_a_mistake_while_connecting_lets_nobody_wait(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(_hub: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("nbresponses.client.lane_hub.LaneHub._connect", broken)
+    with pytest.raises(ZeroDivisionError):
+        client.lanes(model="demo-echo").__enter__()
+
+
+def test_a_refused_request_leaves_the_fork_to_the_next(lanes: LaneManager) -> None:
+    parent = lanes["a"].create("one")
+    fork = lanes["a"].fork("b")
+    with pytest.raises(RequestError):
+        fork.stream("two", stream=True)
+    assert fork.latest == parent.id
+    answer = fork.create("two")
+    assert [row["parent"] for row in lanes.lineage() if row["id"] == answer.id] == [parent.id]
+
+
 def test_closing_the_client_ends_its_lanes(server: DemoServer) -> None:
     client = Client(base_url=server.base_url)
     lanes = client.lanes(model="demo-slow")

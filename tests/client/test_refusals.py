@@ -201,6 +201,13 @@ def test_a_redirect_to_another_origin_is_refused_and_gets_nothing(serve, wire, c
     assert "evil.test" in str(caught.value)
 
 
+@pytest.mark.parametrize("target", ["http://[bad", "http://127.0.0.1:99999/x"])
+def test_a_redirect_to_no_address_is_refused(serve, wire, client_of, target):
+    server = serve([wire.error(307, b"", location=target)])
+    with pytest.raises(Rejected, match="what is no address"):
+        client_of(server).create("x")
+
+
 def test_redirects_that_go_in_circles_end(serve, wire, client_of):
     server = serve([wire.error(307, b"", location="/v1/responses")])
     with pytest.raises(ProtocolError, match="more than 5 redirects"):

@@ -52,6 +52,7 @@ def faults(serve, wire, key, *, in_framing=True):
         "no http": serve([framing.encode() + b"\r\n\r\n"]),
         "json": serve([wire.json(b'{"broken": "' + key.encode())]),
         "bad chunk": serve([wire.CHUNKED, b"zz" + framing.encode() + b"\r\n"]),
+        "id": serve([wire.error(418, b"", **({"x-request-id": key} if in_framing else {}))]),
     }
 
 
@@ -75,6 +76,18 @@ def test_no_failure_shows_a_key(serve, wire, key, caplog, capfd):
     assert "send_request_headers" in logged, "the HTTP library did log"
     assert key not in logged
     assert AZURE not in logged
+
+
+def test_no_failure_of_lanes_shows_a_key(serve, wire, key):
+    servers = faults(serve, wire, key)
+    urls = {"nobody": "http://127.0.0.1:9/v1"} | {name: server.base_url for name, server in servers.items()}
+    for name, url in urls.items():
+        with Client(base_url=url, api_key=key, headers={"api-key": AZURE}) as client:
+            with pytest.raises(NBResponsesError) as caught:
+                client.lanes(model="m", transport="websocket", open_timeout=0.5).__enter__()
+            shown = everything_about(caught.value)
+        assert key not in shown, name
+        assert AZURE not in shown, name
 
 
 def test_no_failure_in_the_callers_loop_shows_a_key(serve, wire, key):
@@ -128,6 +141,13 @@ def test_no_wrong_setting_shows_a_key(wrong, key, monkeypatch):
         frames = _raised(lambda kind=kind: kind(**settings).stream("x"))
         assert key not in frames
         assert AZURE not in frames
+
+
+@pytest.mark.parametrize("url", ["sk-test-0123456789abcdef", "htp://sk-test-0123456789abcdef/v1"])
+def test_a_key_in_the_place_of_the_address_is_not_repeated(url, key):
+    with pytest.raises(RequestError, match="https://host/v1 is expected") as caught:
+        Client(base_url=url)
+    assert key not in str(caught.value)
 
 
 def _raised(call):
