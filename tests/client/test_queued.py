@@ -23,7 +23,10 @@ def test_a_stuck_queue_ends_at_its_limit_although_the_connection_lives(serve: An
 
 def test_a_response_that_leaves_the_queue_is_limited_no_more(serve: Any, client_of: Any, wire: Any) -> None:
     waiting = {"id": "resp_1", "status": "queued", "output": []}
-    begun = wire.event("response.queued", 0, response=waiting) + wire.event("response.in_progress", 1, response={})
-    raw = serve([wire.UNTIL_CLOSE + begun, 0.5, wire.delta("late", 2) + wire.end(number=3)])
+    queued, begun = (
+        wire.event("response.queued", 0, response=waiting),
+        wire.event("response.in_progress", 1, response={}),
+    )
+    raw = serve([wire.UNTIL_CLOSE + queued, 0.05, begun, 0.5, wire.delta("late", 2) + wire.end(number=3)])
     with client_of(raw, timeout=Timeouts(queued=0.2)).stream("x", model="m", background=True) as stream:
         assert stream.get_final_response().output_text == "late"
