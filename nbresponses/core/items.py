@@ -84,8 +84,7 @@ class Part:
             entry = dict(self.source.to_dict()["part"])
         elif self.kind == "text":
             entry["annotations"] = []
-        if self.pieces or not isinstance(entry.get(field), str):
-            entry[field] = self.text()
+        entry[field] = self.text()
         if self.scored and not entry.get("logprobs"):
             entry["logprobs"] = [logprob for event in self.scored for logprob in event.to_dict()["logprobs"]]
         if self.notes and not entry.get("annotations"):

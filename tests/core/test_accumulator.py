@@ -64,7 +64,7 @@ ERROR = {"type": "error", "error": {"type": "t", "code": "c", "message": "m", "p
         ([ends("failed", status="failed")], "failed", "failed"),
         ([ends("failed", status="cancelled")], "cancelled", "cancelled"),
         ([ends("completed", status="cancelled")], "cancelled", "cancelled"),
-        ([ends("completed", note='"cancelled"', status="completed")], "completed", "completed"),
+        ([ends("completed", note="cancelled", status="completed")], "completed", "completed"),
         ([ends("cancelled", status="cancelled")], "cancelled", "cancelled"),
         ([ends("cancelled")], "cancelled", "cancelled"),
         ([ends("completed", status="incomplete")], "completed", "incomplete"),
@@ -238,6 +238,9 @@ def test_log_probabilities_are_kept_as_sent() -> None:
     assert accumulator.response.logprobs == scores
     feed(accumulator, {**text_done("acd"), "logprobs": scores[:1]})
     assert accumulator.response.logprobs == scores[:1]
+    part = {"type": "output_text", "text": "acd", "logprobs": scores[1:]}
+    feed(accumulator, {**text_done(""), "type": "response.content_part.done", "part": part})
+    assert accumulator.response.logprobs == scores[1:], "the part's own"
 
 
 def test_annotations_stand_in_their_order_once_each() -> None:
@@ -254,6 +257,9 @@ def test_annotations_stand_in_their_order_once_each() -> None:
     assert list(accumulator.response.annotations) == [notes[0], notes[1], notes[2]]
     feed(accumulator, text_done("a"))
     assert list(accumulator.response.annotations) == notes
+    part = {"type": "output_text", "text": "a", "annotations": notes[1:]}
+    feed(accumulator, {**text_done(""), "type": "response.content_part.done", "part": part})
+    assert list(accumulator.response.annotations) == notes[1:], "the part's own"
     feed(accumulator, done({**MESSAGE, "content": [{"type": "output_text", "text": "a", "annotations": notes[:1]}]}))
     assert list(accumulator.response.annotations) == notes[:1]
 
@@ -263,6 +269,10 @@ def test_parts_without_an_index_are_the_newest_of_their_kind() -> None:
     accumulator = after(added(MESSAGE), {**part, "part": {"type": "output_text", "text": ""}}, delta("a", 0, None))
     feed(accumulator, {**part, "content_index": 1, "part": {"type": "output_text", "text": ""}}, delta("b", 0, None))
     assert [entry["text"] for entry in accumulator.response.output[0]["content"]] == ["a", "b"]
+
+
+def test_parts_stand_in_the_order_of_their_indexes() -> None:
+    assert after(added(MESSAGE), delta("b", 0, 1), delta("a", 0, 0), delta("c", 0, 2)).response.output_text == "abc"
 
 
 def test_parts_counted_across_items_leave_no_holes() -> None:

@@ -321,6 +321,17 @@ def test_the_diffs_of_a_patch_are_followed_though_they_are_not_in_the_catalogue(
     assert accumulator.response.output[0]["operation"] == {"diff": "+a"}
 
 
+def test_what_a_finished_item_says_inside_its_action_wins() -> None:
+    command = {"type": "response.shell_call_command.delta", "output_index": 0, "command_index": 0, "delta": "l"}
+    finished = {**SHELL, "action": {"commands": ["ls"]}}
+    accumulator = after(added(SHELL), command, {**added(finished), "type": "response.output_item.done"})
+    assert accumulator.response.output == [finished]
+    diff = {"type": "response.apply_patch_call_operation_diff.delta", **AT, "delta": "+"}
+    finished = {**PATCH, "operation": {"type": "update_file", "diff": "+a"}}
+    accumulator = after(added(PATCH), diff, {**added(finished), "type": "response.output_item.done"})
+    assert accumulator.response.output == [finished]
+
+
 def test_the_spelling_of_another_server_is_kept_and_changes_nothing() -> None:
     accumulator = after(added(MCP_CALL))
     assert feed(accumulator, {"type": "response.mcp_call.arguments.delta", **AT, "delta": "{"}) == []

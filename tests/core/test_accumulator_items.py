@@ -248,6 +248,8 @@ def test_an_implied_item_is_not_taken_over_by_another_type() -> None:
     assert shape(output(searching, added("m"), text("a", "m"))) == [("web_search_call", ""), ("message", "a")]
     assert shape(output(text("a"), added("rs", "reasoning"))) == [("message", "a"), ("reasoning", "")]
     assert shape(output(arguments("{}"), added("x", "quantum_call"))) == [("quantum_call", "{}")]
+    untyped = {"type": "response.output_item.added", "output_index": 0, "item": {"id": "m"}}
+    assert shape(output(text("a"), untyped)) == [("message", "a")]
 
 
 def test_a_status_is_written_only_where_the_item_has_one() -> None:
@@ -274,6 +276,7 @@ def test_items_of_unknown_types_are_kept_whole_and_take_any_part() -> None:
     feed(accumulator, added("q", "quantum_call", 0, state={"a": [1, None]}, arguments=""), arguments("{}", "q"))
     (item,) = accumulator.response.output
     assert item == {"id": "q", "type": "quantum_call", "state": {"a": [1, None]}, "arguments": "{}"}
+    assert shape(output(added("q", "quantum_call"), arguments("{}"), text("a"))) == [("quantum_call", "a{}")]
 
 
 # ── The final output ─────────────────────────────────────────────────────────────────────────────────────────────────
