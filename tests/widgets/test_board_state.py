@@ -101,6 +101,9 @@ def test_a_text_that_grows_before_another_is_told_anew() -> None:
     lanes.receive("a", created("r"), delta("first", 0), delta("second", 1), delta(" more", 0))
     lanes.look()
     assert lanes.texts == {"r": "first more\n\nsecond"}
+    lanes.receive("a", delta(" and", 1), delta(" again", 0))
+    lanes.look()
+    assert lanes.texts == {"r": "first more again\n\nsecond and"}
 
 
 def test_calls_are_named() -> None:

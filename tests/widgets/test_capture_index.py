@@ -158,10 +158,11 @@ def test_going_back_starts_at_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_replay, "_APART", 3)
     rows = [(0.0, None, CREATED), *((float(n), None, delta(f"{n} ")) for n in range(1, 100))]
     replay = Replay(CaptureIndex(captured(*rows)))
-    for row in (99, 98, 5, 50, 97, 1, 99):
+    for row in (99, *range(98, 0, -1), 50, 60, 50, 60, 99):
         response = replay.at(row)
         assert response is not None
         assert response.output_text.split() == [str(n) for n in range(1, row + 1)], "as if read from the beginning"
+        assert len(replay._marks) <= 8
 
 
 @pytest.mark.parametrize("at", [0.25, 0.5, 1.0])

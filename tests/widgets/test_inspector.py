@@ -74,6 +74,7 @@ def test_only_rows_that_are_asked_for_are_sent() -> None:
     state = EventInspector(many).get_state()
     assert len(json.dumps(state["overview"])) < 20_000
     assert len(json.dumps(Inspected(many).ask(op="rows", first=19_000, count=100))) < 20_000
+    assert len(Inspected(many).ask(op="rows", first=0, count=10**6)["rows"]) == 400
 
 
 def test_a_running_capture_is_followed_until_it_ends() -> None:
@@ -146,4 +147,6 @@ def test_messages_in_words() -> None:
     assert summary(kept[2]) == "ending: completed"
     assert decoded(kept[1])["class"] == "UnknownEvent"
     assert decoded(kept[2]) == {"class": "note ended", "fields": [["bytes", "22"], ["ending", '"completed"']]}
-    assert "\u202e" not in raw(kept[1])
+    kept.sent({"input": "a\u202eb"}, 0.0)
+    assert "⟨U+202E⟩" in raw(kept[3])
+    assert "\u202e" not in raw(kept[3])
