@@ -106,7 +106,7 @@ def test_words_of_the_api_stay_and_texts_keep_their_length(tape) -> None:
 
 def test_the_same_id_becomes_the_same_other(tape) -> None:
     tape.sent(1, "plan").created(2, "resp_0123456789", "plan").ended(3, "resp_0123456789", "plan")
-    tape.sent(4, "b", previous_response_id="resp_0123456789").created(5, "resp_9876543210", "b")
+    tape.sent(4, "builder", previous_response_id="resp_0123456789").created(5, "resp_9876543210", "builder")
     captures = Captures([tape.capture, tape.capture]).redacted()
     frame = captures[0].lineage()
     assert frame["parent_id"].iloc[1] == frame["response_id"].iloc[0]
@@ -114,7 +114,7 @@ def test_the_same_id_becomes_the_same_other(tape) -> None:
     assert len(frame["response_id"].iloc[0]) == len("resp_0123456789")
     assert frame["response_id"].tolist() == captures[1].lineage()["response_id"].tolist()
     assert frame["response_id"].tolist() != tape.capture.redacted().lineage()["response_id"].tolist()
-    assert set(frame["lane"]).isdisjoint({"plan", "b"})
+    assert set(frame["lane"]).isdisjoint({"plan", "builder"})
     assert captures.sources == ("capture 1", "capture 2")
 
 
