@@ -142,6 +142,8 @@ class LaneDriver:
 
     def submit(self, request: LaneRequest) -> tuple[int, Ticket]:
         """Raises RequestError or LaneError where the table refuses."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise LaneError("these lanes belong to another event loop: open lanes in this one", lane=request.lane)
         first, *rest = self.table.submitted(request, time.monotonic())
         if isinstance(first, Refuse):
             raise first.error
@@ -171,6 +173,7 @@ class LaneDriver:
     async def shut(self, reason: str = "") -> None:
         """End all requests and close all sockets; nothing runs here afterwards."""
         self.feed(self.table.shut(reason))
+        self._tell()
         if self._timer is not None:
             self._timer.cancel()
         pending = [task for task in self._tasks if task is not asyncio.current_task()]

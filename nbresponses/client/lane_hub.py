@@ -101,6 +101,7 @@ class LaneHub:
         checked_body({**fields, "input": ""}, transport="websocket")
         self._defaults = fields
         self._link: SocketLink | None = None
+        self._closed = False
         self.transport: str | None = "http" if transport == "http" else None
         """What carries the lanes: "websocket" or "http"; None until the first connection."""
         self.capture = self._new_capture("lanes")
@@ -191,11 +192,14 @@ class LaneHub:
     async def connected(self) -> None:
         """Until the first connection stands; raises what kept it from that."""
         self.driver.feed(self.table.wanted(time.monotonic()))
-        await self._until(lambda: self.driver.opened or self.driver.error is not None, None, "open")
+        await self._until(lambda: self.driver.opened or self._closed or self.driver.error is not None, None, "open")
         if not self.driver.opened and self.driver.error is not None:
             raise self.driver.error
+        if self._closed:
+            raise LaneError("the lanes were closed before a connection stood")
 
     async def shut(self) -> None:
+        self._closed = True
         await self.driver.shut()
 
     async def _until(self, true: Callable[[], bool], limit: float | None, phase: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -261,6 +263,28 @@ def test_a_mistake_while_connecting_lets_nobody_wait(client: Client, monkeypatch
     monkeypatch.setattr("nbresponses.client.lane_hub.LaneHub._connect", broken)
     with pytest.raises(ZeroDivisionError):
         client.lanes(model="demo-echo").__enter__()
+
+
+def test_closing_while_it_connects_lets_nobody_wait() -> None:
+    deaf = socket.create_server(("127.0.0.1", 0))
+    with deaf, Client(base_url=f"http://127.0.0.1:{deaf.getsockname()[1]}/v1") as client:
+        lanes = client.lanes(model="x", open_timeout=None)
+        timer = threading.Timer(0.3, lanes.close)
+        timer.start()
+        with pytest.raises(LaneError, match="closed"):
+            lanes.__enter__()
+        timer.join()
+
+
+def test_lanes_of_a_loop_that_has_ended_say_so(server: DemoServer) -> None:
+    lanes = AsyncClient(base_url=server.base_url).lanes(model="demo-echo")
+
+    async def ask() -> Any:
+        return await lanes["a"].create("x", timeout=20)
+
+    assert asyncio.run(ask()).status == "completed"
+    with pytest.raises(LaneError, match="another event loop"):
+        asyncio.run(ask())
 
 
 def test_a_refused_request_leaves_the_fork_to_the_next(lanes: LaneManager) -> None:
