@@ -136,7 +136,11 @@ class View {
     this.detail = element("div", "nbb-detail");
     this.detail.hidden = true;
     this.grid = element("div", "nbb-grid");
-    root.replaceChildren(element("div", "nbb", this.meters, this.grid, this.picture, this.detail, this.note));
+    const box = element("div", "nbb", this.meters, this.grid, this.picture, this.detail, this.note);
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "Lane board");
+    box.dataset.lmSuppressShortcuts = "true"; // else the notebook takes Enter, the arrows and the letters
+    root.replaceChildren(box);
     this.buildDetail();
     board.views.add(this);
     board.redrawTree = true;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from typing import Any
 
 import anywidget
@@ -31,7 +32,8 @@ class Displayed(anywidget.AnyWidget):
 
     def settle(self) -> None:
         """Put a static copy in the widget's place, and close it."""
-        publish((self.static(), {}), display_id=self._display_id, update=True)
+        if _shell() is not None:
+            publish((self.static(), {}), display_id=self._display_id, update=True)
         self.close()
 
     def display_once(self) -> None:
@@ -42,8 +44,11 @@ class Displayed(anywidget.AnyWidget):
     def _ipython_display_(self) -> None:
         if self._shown_in is not None and self._shown_in == _cell():
             return
-        data = self.static()
-        if shows_widgets(get_ipython()):  # type: ignore[no-untyped-call, unused-ignore]
+        data, shell = self.static(), _shell()
+        if shell is None:
+            sys.stdout.write(f"{data['text/plain']}\n")
+            return
+        if shows_widgets(shell):
             shown, _ = self._repr_mimebundle_() or ({}, {})
             data = {**shown, "text/plain": data["text/plain"]}
         publish((data, {}), display_id=self._display_id, update=False)
@@ -51,4 +56,10 @@ class Displayed(anywidget.AnyWidget):
 
 def _cell() -> object:
     """The number of the cell that runs."""
-    return getattr(get_ipython(), "execution_count", None)  # type: ignore[no-untyped-call, unused-ignore]
+    return getattr(_shell(), "execution_count", None)
+
+
+def _shell() -> object | None:
+    """The IPython shell of this process; None in plain Python, where text is printed."""
+    shell: object | None = get_ipython()  # type: ignore[no-untyped-call, unused-ignore]
+    return shell

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbresponses import Capture, Client, DemoServer, EventInspector, decode_event
+from nbresponses import Capture, Client, DemoServer, EventInspector, decode_event, show
 from nbresponses.widgets.capture_words import decoded, raw, summary
 
 
@@ -135,6 +135,17 @@ def test_the_static_copy_has_types_and_answers(capture: Capture) -> None:
     for text in copy.values():
         assert "response.function" in text.replace("\\", "")
         assert "Oslo" in text
+
+
+def test_in_plain_python_the_text_is_printed(capture: Capture, capsys: pytest.CaptureFixture[str]) -> None:
+    inspector = show(capture)
+    said = capsys.readouterr().out
+    assert said.startswith(f"{len(capture)} messages in ")
+    assert "get_weather" in said
+    assert "<" not in said
+    assert inspector is not None
+    inspector.settle()
+    assert capsys.readouterr().out == ""
 
 
 def test_messages_in_words() -> None:
