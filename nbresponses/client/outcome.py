@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.response import Response
-from nbresponses.errors import ResponseCancelled, ResponseCutOff, ResponseError, ResponseFailed
+from nbresponses.errors import ProtocolError, ResponseCancelled, ResponseCutOff, ResponseError, ResponseFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,8 @@ def final(
 
 def response_of(data: Mapping[str, Any]) -> Response:
     """A response object as the server sent it → Response; its status is its ending, unless it still runs."""
+    if not data:
+        raise ProtocolError("the server answered with nothing, where a response was expected")
     status = data.get("status")
     ending = status if status in _ENDINGS else None
     if ending is None and data.get("error") and data.get("id") is None:

@@ -14,6 +14,8 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from nbresponses.errors import RequestError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -60,7 +62,14 @@ class Pools:
         # nobody is safe if it should ever be asked.
         verify = True if self._encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # A proxy from the environment is for the network; a server on this machine is reached directly.
-        return httpx.AsyncClient(limits=limits, verify=verify, trust_env=not self._loopback, follow_redirects=False)
+        trusted = not self._loopback
+        try:
+            return httpx.AsyncClient(limits=limits, verify=verify, trust_env=trusted, follow_redirects=False)
+        except ImportError:
+            problem = "the environment names a SOCKS proxy, which needs a package: pip install 'httpx[socks]'"
+        except (ValueError, httpx.InvalidURL):
+            problem = "the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) names one that is no address"
+        raise RequestError("proxy", problem)  # out here: the library's frames hold the proxy's password
 
 
 async def _open_while_running(client: httpx.AsyncClient) -> AsyncGenerator[None, None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidProxy, InvalidStatus, WebSocketException
 
 from nbresponses.core.response import error_of
 from nbresponses.core.wire import open_json
@@ -174,6 +174,8 @@ def _opening_failure(
             request_id=scrub(", ".join(reply.headers.get_all("x-request-id"))) or None,  # a proxy may add its own
             url=url,
         )
+    if isinstance(error, InvalidProxy):  # its text has the proxy's address, password included
+        return ConnectionFailed("the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) names no usable proxy", url=url)
     return ConnectionFailed(scrub(_reason(error)), url=url)
 
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from nbresponses.client import Client
 from nbresponses.errors import (
     ConnectionFailed,
     Disconnected,
@@ -250,3 +251,24 @@ def test_what_cannot_be_sent_is_refused_at_once(client_of, serve):
             client_of(server).stream(**fields)
         assert caught.value.field == name
     assert server.requests == []
+
+
+@pytest.mark.parametrize("status", ["200 OK", "204 No Content"])
+def test_nothing_is_no_response(serve, client_of, status):
+    server = serve([f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n".encode()])
+    client = client_of(server)
+    for call in (lambda: client.create("x"), lambda: client.retrieve("r"), lambda: client.compact("x", model="m")):
+        with pytest.raises(ProtocolError, match="nothing"):
+            call()
+    assert client.delete("r") == {}
+
+
+def test_a_proxy_that_is_none_is_refused_without_its_password(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "junk://me:proxy-password-1@127.0.0.1")
+    client = Client(base_url="http://example.invalid/v1", max_retries=0)
+    with pytest.raises(RequestError, match="proxy") as caught:
+        client.create("x")
+    with pytest.raises(ConnectionFailed) as caught_too:
+        client.lanes(model="m", transport="websocket").__enter__()
+    assert "password" not in f"{caught.value!r} {caught_too.value!r}"
+    client.close()
