@@ -28,6 +28,7 @@ from nbresponses.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from nbresponses._extension import load_ipython_extension, unload_ipython_extension
+    from nbresponses.capture.comparing import compare
     from nbresponses.capture.many import Captures, load
     from nbresponses.capture.record import Capture
     from nbresponses.capture.scanning import scan
@@ -59,6 +60,7 @@ _ON_FIRST_USE = {
     "Timeouts": "nbresponses.client.settings",
     "file_part": "nbresponses.client.inputs",
     "image_part": "nbresponses.client.inputs",
+    "compare": "nbresponses.capture.comparing",
     "load": "nbresponses.capture.many",
     "scan": "nbresponses.capture.scanning",
     "summarize": "nbresponses.capture.summary",
@@ -103,6 +105,7 @@ __all__ = [
     "SSEDecoder",
     "ServerSentEvent",
     "Timeouts",
+    "compare",
     "decode_event",
     "encode_sse",
     "file_part",

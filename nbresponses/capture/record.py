@@ -384,6 +384,11 @@ class Capture(FrameMethods):
                 self._framed = count
             return self._frames
 
+    def forget_columns(self) -> None:
+        """Free the room that the columns for frames take. The next frame reads everything anew."""
+        with self._frame_lock:
+            self._frames, self._framed = None, 0
+
     def _fill_while_streaming(self) -> None:
         """Read what has come, so that frames are ready when the stream ends. Only where pandas is at work anyway."""
         if "pandas" in sys.modules and self._frame_lock.acquire(blocking=False):

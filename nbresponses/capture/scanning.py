@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Scan", "bundles", "scan"]
 
-_BUNDLE = 64 << 20  # bytes of capture files in a partition
-_BUNDLE_PARQUET = 8 << 20  # of Parquet files, which are that much smaller
+CAPTURE_BUNDLE = 64 << 20  # bytes of capture files in a partition
+PARQUET_BUNDLE = 1 << 20  # of Parquet files, which are that much smaller
 _DEFAULTS = {"stall": 1.0, "prices": None}
 
 
@@ -87,7 +87,7 @@ class Scan(FrameMethods):
         options = {key: value for key, value in options.items() if value != _DEFAULTS.get(key, object())}
         meta = _meta(name, payload="payload" in options)
         if self.folder is None:
-            parts = bundles(self.files, _BUNDLE)
+            parts = bundles(self.files, CAPTURE_BUNDLE)
             keep = {"models": self.models, "date": self.date}
             return dd.from_map(_read_captures, parts, name=name, options=options, keep=keep, meta=meta)
         if options.keys() - {"payload"}:
@@ -95,7 +95,7 @@ class Scan(FrameMethods):
             raise ValueError(f"{given}: a dataset has its frames as they were written; scan the capture files for that")
         if not (self.folder / name).is_dir():
             raise ValueError(f"{self.folder} has no frame {name}: it was written without it")
-        parts = bundles(self.stored(name), _BUNDLE_PARQUET)
+        parts = bundles(self.stored(name), PARQUET_BUNDLE)
         if not parts:
             return dd.from_pandas(meta, npartitions=1)
         if "payload" in meta and "payload" not in pq.read_schema(parts[0][0]).names:

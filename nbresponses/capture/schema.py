@@ -15,6 +15,7 @@ __all__ = [
     "ALTERNATIVES",
     "DELTAS",
     "DELTA_KINDS",
+    "DIFFERENCES",
     "EVENTS",
     "FRAMES",
     "GAPS",
@@ -22,6 +23,7 @@ __all__ = [
     "ITEMS",
     "KNOWN_TYPES",
     "LANES",
+    "LATENCIES",
     "LINEAGE",
     "LOGPROBS",
     "PAYLOAD",
@@ -289,6 +291,27 @@ GAPS = (
     Column("duration", SPAN, "", "Time since the event before it."),
 )
 """`gaps()`: one row per irregularity within a response, by row."""
+
+DIFFERENCES = (
+    Column("op", "category", "", "`equal`, `delete` (only in a), `insert` (only in b) or `replace`."),
+    Column("a", "str", "", "What stands in a."),
+    Column("b", "str", "", "What stands in b."),
+    Column("a_start", "Int64", "characters", "Where it begins in a."),
+    Column("b_start", "Int64", "characters", "Where it begins in b."),
+    Column("a_tokens", "Int64", "tokens", "How many tokens it has in a (or words, or pieces)."),
+    Column("b_tokens", "Int64", "tokens", "And in b."),
+)
+"""`compare().text`: one row per stretch of text."""
+
+LATENCIES = (
+    Column("response", "Int32", "", "Which response of each, counted from 0."),
+    Column("metric", "category", "", "A column of `responses()`."),
+    Column("unit", "category", "", "Its unit; times are in seconds here."),
+    Column("a", "Float64", "as `unit`", "Its value in a."),
+    Column("b", "Float64", "as `unit`", "Its value in b."),
+    Column("difference", "Float64", "as `unit`", "b - a."),
+)
+"""`compare().latency`: one row per response and measure."""
 
 _QUANTILES = tuple(
     Column(f"{name}_{share}", SPAN, "", f"{meaning}: {words}.")

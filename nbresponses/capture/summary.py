@@ -19,7 +19,7 @@ from nbresponses.capture.dataset import Places
 from nbresponses.capture.quantiles import Quantiles, quantiles_of
 from nbresponses.capture.reading import read_columns
 from nbresponses.capture.record import Capture
-from nbresponses.capture.scanning import Scan, bundles
+from nbresponses.capture.scanning import CAPTURE_BUNDLE, PARQUET_BUNDLE, Scan, bundles
 from nbresponses.capture.schema import SUMMARY
 from nbresponses.capture.typed import frame_of_rows
 
@@ -37,7 +37,7 @@ _SUMS = (
     *("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens"),
 )
 _TIMES = ("to_first_event", "to_first_text", "duration")
-_BUNDLE = 64 << 20
+
 _AT_ONCE = 16  # parts that are joined in one task
 
 Place = tuple[str | None, str]  # model, date
@@ -155,10 +155,10 @@ def _scanned(scan: Scan) -> Part:
 
     if scan.folder is None:
         keep = (scan.models, scan.date)
-        parts = [delayed(_of_captures)(paths, *keep) for paths in bundles(scan.files, _BUNDLE)]
+        parts = [delayed(_of_captures)(paths, *keep) for paths in bundles(scan.files, CAPTURE_BUNDLE)]
     else:
-        parts = [delayed(_of_responses)(paths) for paths in bundles(scan.stored("responses"), _BUNDLE // 8)]
-        parts += [delayed(_of_gaps)(paths) for paths in bundles(scan.stored("deltas"), _BUNDLE // 8)]
+        parts = [delayed(_of_responses)(paths) for paths in bundles(scan.stored("responses"), PARQUET_BUNDLE)]
+        parts += [delayed(_of_gaps)(paths) for paths in bundles(scan.stored("deltas"), PARQUET_BUNDLE)]
     while len(parts) > 1:
         parts = [delayed(_joined)(parts[first : first + _AT_ONCE]) for first in range(0, len(parts), _AT_ONCE)]
     whole: Part = parts[0].compute() if parts else Part()

@@ -48,7 +48,7 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_scanned_files_have_the_frames_of_loaded_ones(folder, name: str, monkeypatch) -> None:
-    monkeypatch.setattr("nbresponses.capture.scanning._BUNDLE", 20_000)  # several partitions
+    monkeypatch.setattr("nbresponses.capture.scanning.CAPTURE_BUNDLE", 20_000)  # several partitions
     lazily = getattr(scan(f"{folder}/*.jsonl"), name)()
     expected = getattr(load(f"{folder}/*.jsonl"), name)()
     assert lazily.npartitions > 1

@@ -1,0 +1,121 @@
+"""Speed and size of frames, gross excess only: the figures themselves are printed by `python -m benchmarks.frames`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.frames import DICTS, FILE, FRAME, JSON, kept_bytes, measure_files, measure_frames, received
+from benchmarks.streams import pieces, text_events, wire
+from nbresponses.capture.record import Capture
+from nbresponses.core.decode import EventDecoder
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 350  # bytes per event of 279 bytes on the wire
+
+
+def test_the_frame_of_a_stream_just_received_beside_plain_pandas() -> None:
+    cost, size = measure_frames(30_000, rounds=3)
+    assert cost[DICTS] / cost[FRAME] > 5, cost
+    assert size <= 60
+
+
+def test_a_frame_from_a_file_beside_parsing_by_hand(tmp_path) -> None:
+    cost = measure_files(20_000, tmp_path, rounds=2)
+    assert cost[JSON] / cost[FILE] > 2, cost
+
+
+def test_what_a_capture_costs_per_event() -> None:
+    events = text_events(20_000)
+    for event in events:
+        if "obfuscation" in event:
+            event["obfuscation"] = str(event["obfuscation"]).ljust(46, "x")  # 279 bytes on the wire
+    data = wire(events[10:-10])
+    assert 277 <= len(data) / len(events[10:-10]) <= 281
+    bare, filled = kept_bytes(20_000, events)
+    assert bare <= filled <= LIMIT
+
+
+def test_columns_are_filled_while_a_long_stream_comes_in() -> None:
+    assert "pandas" in sys.modules
+    capture = received(pieces(wire(text_events(20_000)), 4096))
+    assert capture._framed >= 16_000
+    before = capture._framed
+    capture.forget_columns()
+    assert len(capture.events()) == len(capture) > before
+    decoder = EventDecoder()
+    capture.received(decoder.feed(b'data: {"type":"keepalive"}\n\n'), 99.0)
+    assert capture.events()["type"].iloc[-1] == "keepalive"
+
+
+def test_nothing_is_filled_where_pandas_is_not_at_work() -> None:
+    code = (
+        "import sys; from benchmarks.streams import pieces, text_events, wire; "
+        "from datetime import UTC, datetime; from nbresponses import Capture, EventDecoder; "
+        "capture, decoder = Capture(datetime.now(UTC)), EventDecoder(); "
+        "capture.received(decoder.feed(wire(text_events(20_000))), 1.0); "
+        "print(len(capture), 'pandas' in sys.modules, 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["20008", "False", "False"]
+
+
+def test_frames_can_be_asked_for_while_a_stream_comes_in() -> None:
+    import threading
+
+    network = pieces(wire(text_events(30_000)), 512)
+    capture, failures, counts = Capture(datetime.now(UTC)), [], []
+    decoder = EventDecoder()
+
+    def read() -> None:
+        try:
+            while not counts or counts[-1] < 30_008:
+                counts.append(len(capture.events()))
+        except Exception as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number, piece in enumerate(network):
+        capture.received(decoder.feed(piece), number / 1000)
+    reader.join(30)
+    assert not failures
+    assert counts == sorted(counts)
+    assert counts[-1] == 30_008
+    assert capture.deltas()["start"].is_monotonic_increasing
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_million_events() -> None:
+    cost, size = measure_frames(1_000_000, rounds=2)
+    assert cost[DICTS] / cost[FRAME] > 5, cost
+    assert size <= 60
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_long_capture_file_becomes_a_dataset_in_little_memory(tmp_path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from benchmarks.frames import peak_memory, received; "
+        "from benchmarks.streams import pieces, text_events, wire; "
+        "received(pieces(wire(text_events(1_000_000)), 4096)).save(sys.argv[1])"
+    )
+    path = tmp_path / "long.jsonl"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, cwd=ROOT)
+    code = (
+        "import sys; from benchmarks.frames import peak_memory; from nbresponses.capture.dataset import write_files; "
+        "before = peak_memory(); written = write_files(sys.argv[1:2], sys.argv[2], ['events', 'responses']); "
+        "print(written.rows['events'], (peak_memory() - before) / 2**20)"
+    )
+    arguments = [sys.executable, "-c", code, str(path), str(tmp_path / "set")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=ROOT)
+    rows, mebibytes = done.stdout.split()
+    assert int(rows) == 1_000_008
+    assert float(mebibytes) < 512
