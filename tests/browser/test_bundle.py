@@ -12,17 +12,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "nbresponses" / "display" / "static"
+OTHERS = ROOT / "nbresponses" / "widgets" / "static"
+MODULES = [STATIC / "live.js", OTHERS / "board.js", OTHERS / "inspector.js"]
 
 
-def test_the_module_is_small() -> None:
-    assert (STATIC / "live.js").stat().st_size <= 100_000
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+def test_a_module_is_small(module: Path) -> None:
+    assert module.stat().st_size <= 100_000
 
 
-def test_the_module_loads_nothing_from_elsewhere() -> None:
-    source = (STATIC / "live.js").read_text()
-    assert "import(" not in source
-    assert "@import" not in (STATIC / "live.css").read_text()
-    assert "url(" not in (STATIC / "live.css").read_text()
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+def test_a_module_loads_nothing_from_elsewhere(module: Path) -> None:
+    assert "import(" not in module.read_text()
+    style = module.with_suffix(".css").read_text()
+    assert "@import" not in style
+    assert "url(" not in style
 
 
 def test_licences_are_beside_the_module() -> None:
@@ -30,6 +34,7 @@ def test_licences_are_beside_the_module() -> None:
     packages = json.loads((ROOT / "js" / "package.json").read_text())["dependencies"]
     for name, version in packages.items():
         assert f"{name} {version}" in licences
+    assert f"dompurify {packages['dompurify']}" in (OTHERS / "LICENSES.txt").read_text()
 
 
 def test_the_lock_file_names_no_registry() -> None:
