@@ -70,7 +70,11 @@ class Replay:
     def _mark(self, following: int) -> None:
         if self._marks and self._marks[-1][0] >= following:
             return
-        self._marks.append((following, self._taken, copy.deepcopy(self._accumulator)))
+        try:
+            kept = copy.deepcopy(self._accumulator)
+        except RecursionError:  # what a server nested too deeply is read again from the beginning
+            return
+        self._marks.append((following, self._taken, kept))
         if len(self._marks) > _MARKS:
             self._apart *= 2
             self._marks = [mark for mark in self._marks if mark[1] % self._apart == 0]

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from nbresponses.errors import DecodeError
 from nbresponses.render import clean
 from nbresponses.render.untrusted import one_line, pretty_json
@@ -72,7 +70,7 @@ def _value(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (ValueError, RecursionError):
-        text = str(msgspec.to_builtins(value, str_keys=True)) if not isinstance(value, dict) else "…"
+        text = "… nested too deeply to be shown here"
     return cut(clean(text), _LONGEST_FIELD)
 
 

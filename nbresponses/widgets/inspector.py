@@ -24,7 +24,7 @@ from nbresponses.widgets.capture_index import CaptureIndex, Filter
 from nbresponses.widgets.capture_replay import Replay
 from nbresponses.widgets.capture_words import decoded, raw
 from nbresponses.widgets.displayed import Displayed
-from nbresponses.widgets.inspector_settled import inspector_bundle
+from nbresponses.widgets.inspector_settled import TOO_DEEP, inspector_bundle
 
 if TYPE_CHECKING:
     from nbresponses.capture.record import Capture
@@ -149,7 +149,10 @@ class EventInspector(Displayed):
             place = self._index.place_of(only, row)
             rows = self._index.shown(only)
             of = min(rows[place], row) if only.lane >= 0 and rows else row  # a lane was chosen: it is what is watched
-            response = self._shown(of, rough=bool(asked.get("rough")))
+            try:
+                response = self._shown(of, rough=bool(asked.get("rough")))
+            except RecursionError:
+                response = {"text": TOO_DEEP}
             return {"row": row, "at": self._index.times[row], "place": place, **response}
         return None
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from nbresponses.widgets.capture_index import CaptureIndex
     from nbresponses.widgets.capture_replay import Replay
 
-__all__ = ["inspector_bundle"]
+__all__ = ["TOO_DEEP", "inspector_bundle"]
+
+TOO_DEEP = "This response is nested too deeply to be shown."
 
 _TYPES = 60
 _RESPONSES = 32
@@ -30,10 +32,13 @@ def inspector_bundle(index: CaptureIndex, replay: Replay) -> dict[str, str]:
     html, markdown = [markdown_html(table)], [table]
     text = ["\n".join([head, *(f"{count:9,}  {name}" for name, count in types)])]
     for response in _responses(index, replay):
-        shown = blocks(response)
-        html.append(to_html(shown))
-        markdown.append(to_markdown(shown))
-        text.append(to_text(shown))
+        try:
+            shown = blocks(response)
+            made = to_html(shown), to_markdown(shown), to_text(shown)
+        except RecursionError:
+            made = (TOO_DEEP,) * 3
+        for texts, one in zip((html, markdown, text), made, strict=True):
+            texts.append(one)
     return {"text/html": "\n".join(html), "text/markdown": "\n\n".join(markdown), "text/plain": "\n\n".join(text)}
 
 

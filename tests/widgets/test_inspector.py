@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbresponses import Capture, Client, DemoServer, EventInspector, decode_event, show
+from nbresponses.core.decode import decode_kept
 from nbresponses.widgets.capture_words import decoded, raw, summary
 
 
@@ -94,6 +95,20 @@ def test_a_running_capture_is_followed_until_it_ends() -> None:
 
 def test_a_capture_that_has_ended_is_not(capture: Capture) -> None:
     assert EventInspector(capture)._follower is None
+
+
+@pytest.mark.parametrize("depth", [700, 50_000])
+def test_what_is_nested_too_deeply_gets_an_answer(depth: int) -> None:
+    deep = Capture(datetime.now(UTC))
+    item = f'{{"type": "message", "content": {"[" * depth}{"]" * depth}}}'
+    deep.received(
+        [decode_kept(f'{{"type": "response.output_item.done", "output_index": 0, "item": {item}}}'.encode())], 0
+    )
+    page = Inspected(deep)
+    for op in ("rows", "event", "seek"):
+        assert page.ask(op=op, row=0, first=0, count=1)["re"] == "q"
+    assert "1 messages" in page.inspector.static()["text/plain"]
+    page.inspector.close()
 
 
 def test_seek_from_code(capture: Capture) -> None:
