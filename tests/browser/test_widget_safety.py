@@ -133,10 +133,10 @@ def test_the_inspector(open_page: Callable[[Any], WidgetPage]) -> None:
     for number in range(0, 18, 3):
         shown.nth(number).click()
         page.page.wait_for_timeout(30)
-    for row in range(5, len(capture), 47):
+    for row in range(5, len(capture), 67):
         page.widget.seek(row)
-        page.page.wait_for_timeout(80)
-        harmless(page)
+        page.page.wait_for_selector(f".nbi[data-row='{row}']")
+        assert page.page.evaluate(ACTIVE, OURS) == []
     page.widget.seek(len(capture) - 3)
     page.page.wait_for_timeout(200)
     harmless(page)
@@ -156,7 +156,7 @@ def test_the_second_wall(open_page: Callable[[Any], WidgetPage], monkeypatch: py
         monkeypatch.setattr(inspector, "_shown", lambda *_, html=html, **__: {"html": html})
         inspector.seek(row)
         page.page.wait_for_selector(f".nbi[data-row='{row}']")
-        harmless(page)
+        assert page.page.evaluate(ACTIVE, OURS) == []
     page.page.wait_for_timeout(200)
     harmless(page)
 
