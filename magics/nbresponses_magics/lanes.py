@@ -97,6 +97,7 @@ class SessionLanes:
 
     def wait(self, names: list[str]) -> str:
         """Until nothing runs on these lanes (none named: on all), with what is shown of it."""
+        self._check_known(names)
         wanted = {_lane_name(name) for name in names}
         while self._busy(wanted):
             time.sleep(_SLICE)
@@ -159,17 +160,20 @@ class SessionLanes:
     def _named(self, names: list[str], command: str) -> list[Lane]:
         if not names:
             raise UsageError(f"%responses {command} needs the name of a lane")
-        known = set(self.names())
-        for name in names:
-            if name not in known:
-                used = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"no lane {name!r} has been used here; used: {used}")
+        self._check_known(names)
         return [
             manager[_lane_name(name)]
             for manager in self._managers.values()
             for name in names
             if _lane_name(name) in {row["lane"] for row in manager.status()["lanes"]}
         ]
+
+    def _check_known(self, names: list[str]) -> None:
+        known = set(self.names())
+        for name in names:
+            if name not in known:
+                used = ", ".join(sorted(known)) or "none"
+                raise UsageError(f"no lane {name!r} has been used here; used: {used}")
 
     def _busy(self, wanted: set[str | None]) -> bool:
         return any(manager.busy(*wanted) for manager in self._managers.values())

@@ -57,6 +57,8 @@ class ResponsesMagics(Magics):
                 say(text)
         except NBResponsesError as error:
             raise without_traceback(error, explain(error)) from None
+        except KeyboardInterrupt:
+            raise without_traceback(KeyboardInterrupt("interrupted"), "interrupted: what runs goes on") from None
 
     def known(self) -> Known:
         """What completion may offer from this session."""

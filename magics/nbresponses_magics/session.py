@@ -184,10 +184,10 @@ class Session:
 
     def close(self) -> None:
         """Close connections and stop the embedded server. Can be called twice."""
-        self.lanes.close()
         clients, self._clients = self._clients, {}
         for client in clients.values():
             client.close()
+        self.lanes.close()  # last: it waits for the views of streams that the clients have just stopped
         demo, self._demo = self._demo, None
         if demo is not None:
             demo.stop()

@@ -155,9 +155,34 @@ def test_what_contradicts_itself_is_refused(line: str, says: str) -> None:
 
 def test_commands_name_lanes_that_exist(loaded: Any) -> None:
     run(loaded, "-m demo-echo --lane a -q", "one")
-    for line, says in (("stop", "needs the name"), ("stop b", "no lane 'b'"), ("lanes a", "takes nothing more")):
+    for line, says in (
+        ("stop", "needs the name"),
+        ("stop b", "no lane 'b'"),
+        ("wait b", "no lane 'b'"),
+        ("lanes a", "takes nothing more"),
+    ):
         with pytest.raises(UsageError, match=says):
             loaded.run_line_magic("responses", line)
+
+
+def test_an_interrupt_of_a_wait_shows_one_line(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    slow = run(loaded, "-m demo-slow --lane a --no-wait -q", "one")
+    monkeypatch.setattr("nbresponses_magics.lanes.time.sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        loaded.run_line_magic("responses", "wait a")
+    assert vars(caught.value)["_render_traceback_"]() == ["interrupted: what runs goes on"]
+    assert slow.ending is None
+
+
+def test_unloading_waits_for_no_stream_that_it_stops(loaded: Any) -> None:
+    stream = run(loaded, "-m demo-slow --no-wait -q", "one")
+    before = time.monotonic()
+    loaded.extension_manager.unload_extension("nbresponses")
+    assert time.monotonic() - before < 1.5
+    assert stream.ending == "interrupted"
 
 
 def test_lane_names_complete() -> None:
