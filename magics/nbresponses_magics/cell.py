@@ -80,6 +80,8 @@ def _prepared(session: Session, shell: Any, options: Options, cell: str) -> tupl
     endpoint = session.endpoint(options)
     body = body_of(options, session.settings, text, previous=session.previous(options))
     add_parts(options, shell.user_ns, body)
+    if not options.json and isinstance(body.get("input"), str) and not body["input"].strip() and not options.warm_up:
+        raise UsageError("a prompt is needed: write it below the line")
     session.model_for(endpoint, body)
     if (wanted := format_named(options, shell.user_ns)) is not None:
         body["text_format"] = wanted
@@ -123,7 +125,7 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
         return stream
     endpoint, body = _prepared(session, shell, options, cell)
     if options.no_execute:
-        say(request_text(endpoint, Request(**body).body if "text_format" in body else body))
+        say(session.scrubbed(request_text(endpoint, Request(**body).body if "text_format" in body else body)))
         return None
     return _open(session, _client(session, options, endpoint), options, body)
 
@@ -135,7 +137,7 @@ def _run_calls(session: Session, shell: Any, options: Options, cell: str, stream
     if options.no_execute:
         definitions = [each.definition if isinstance(each, Tool) else each for each in tools]
         body["tools"] = [*definitions, *(body.get("tools") or ())]
-        say(request_text(endpoint, Request(**body).body if "text_format" in body else body))
+        say(session.scrubbed(request_text(endpoint, Request(**body).body if "text_format" in body else body)))
         return
     client = _client(session, options, endpoint)
     later = dataclasses.replace(options, fork_from=None, new=False)

@@ -50,9 +50,11 @@ def run_command(session: Session, words: list[str], shell: Any = None) -> str:
 
 
 def request_text(endpoint: Endpoint, body: Mapping[str, Any]) -> str:
-    """What `--no-execute` shows: method, address and body; no headers."""
+    """What `--no-execute` shows: method, address and body, secrets masked as a capture masks them; no headers."""
+    from nbresponses.capture.masking import masked
+
     url = "the embedded demo server" if endpoint.demo else f"{endpoint.shown}/responses"
-    return f"POST {url}\n{json.dumps({**body, 'stream': True}, indent=2, ensure_ascii=False)}"
+    return f"POST {url}\n{json.dumps({**masked(body), 'stream': True}, indent=2, ensure_ascii=False)}"
 
 
 def _settings(session: Session) -> str:

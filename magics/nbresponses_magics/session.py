@@ -143,6 +143,13 @@ class Session:
             raise UsageError(f"{name} is not set (Responses.api_key_env names it)")
         return key
 
+    def scrubbed(self, text: str) -> str:
+        """A text to be printed, without the key, should somebody have written it into the cell."""
+        from nbresponses.client.secret import Secret
+
+        key = environment(self.settings.value("api_key_env"))
+        return Secret(key, {}).scrub(text) if key is not None else text
+
     def previous(self, options: Options) -> str | None:
         """The response that a request continues from. UsageError where --continue has nothing to continue."""
         if options.continue_ and self.last_completed is None:

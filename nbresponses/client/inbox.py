@@ -98,6 +98,11 @@ class Inbox:
             return Timing()
         return Timing(started=started, **{name: max(0.0, at - started) for name, at in times.items()})
 
+    @property
+    def ended_at(self) -> float | None:
+        """When it ended, a `time.monotonic()`; None while it runs."""
+        return self._times.get("ended")
+
     # ── the loop's side; `at` is a time.monotonic() ──
 
     def sent(self, at: float) -> None:

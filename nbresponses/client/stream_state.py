@@ -134,7 +134,9 @@ class StreamState:
 
     def _record_ending(self) -> None:
         error = str(self._inbox.error) if self._inbox.error is not None else None
-        self.capture.noted("ended", time.monotonic(), ending=self._accumulator.ending, error=error)
+        ended = self._inbox.ended_at
+        at = time.monotonic() if ended is None else ended  # it may have ended long before anybody looks
+        self.capture.noted("ended", at, ending=self._accumulator.ending, error=error)
         self.capture.close()
 
     def _look(self) -> None:

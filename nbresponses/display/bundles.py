@@ -56,7 +56,9 @@ def status_line(response: Response, stream: ResponseStream | None = None, now: f
         first_token=timing.first_text,
         output_tokens=tokens,
         tokens_per_second=_rate(tokens, timing.first_event, timing.ended),
-        notes=tuple(stream.notices),
+        notes=tuple(
+            notice.partition(": ")[0] for notice in stream.notices
+        ),  # why is told by the error, or in `notices`
     )
 
 

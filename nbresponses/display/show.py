@@ -43,7 +43,7 @@ def show(shown: Any) -> Awaitable[None] | None:
     elif is_stream(shown):
         follow(watch(shown), choose_view(shell))
     else:
-        raise TypeError(f"show() takes a stream or a response, not {type(shown).__name__}")
+        raise TypeError(f"show() takes a stream, a response, a capture or lanes, not {type(shown).__name__}")
     return None
 
 

@@ -49,7 +49,7 @@ def test_an_asynchronous_stream(capsys: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [None, "text", {"output": []}, Client])
 def test_anything_else_is_refused(wrong: object) -> None:
-    with pytest.raises(TypeError, match=r"show\(\) takes a stream or a response, not "):
+    with pytest.raises(TypeError, match=r"show\(\) takes a stream, a response, a capture or lanes, not "):
         show(wrong)  # type: ignore[arg-type]
 
 

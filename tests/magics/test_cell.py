@@ -372,3 +372,21 @@ def test_another_key_variable(run: Callable[[str], Ran], monkeypatch: pytest.Mon
     ran = run("%%responses\nHi")
     assert ran.ok
     assert "sk-other" not in ran.out + run("%responses").out
+
+
+def test_a_blank_cell_is_not_sent(loaded: Any) -> None:
+    with pytest.raises(UsageError, match="a prompt is needed"):
+        loaded.run_cell_magic("responses", "", "  \n ")
+
+
+def test_what_would_be_sent_is_shown_without_secrets(
+    loaded: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown-0123456789")
+    tool = '{"type":"mcp","server_label":"x","server_url":"https://u:pw@h/?k=1","authorization":"TOKEN123"}'
+    line = f"-m x -N -s sk-never-shown-0123456789 -p 'tools=[{tool}]' -p api_key=another-secret"
+    loaded.run_cell_magic("responses", line, "hello")
+    said = capsys.readouterr().out
+    for secret in ("sk-never-shown", "TOKEN123", "pw@", "another-secret"):
+        assert secret not in said
+    assert "hello" in said
