@@ -5,7 +5,6 @@ Reading is lenient: whatever a server leaves out, or sends in another shape, rea
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.conversation import code_blocks_in
@@ -218,7 +217,8 @@ class Response:
 
     def to_dict(self) -> dict[str, Any]:
         """The response object in wire shape. A copy."""
-        return deepcopy(dict(self._data))
+        copy: dict[str, Any] = _copied(dict(self._data))
+        return copy
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -260,3 +260,10 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 def _text(holder: Mapping[str, Any], name: str) -> str:
     value = holder.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _copied(value: Any) -> Any:
+    """A copy of JSON values, as deep as they can be decoded (`copy.deepcopy` takes three frames for a level)."""
+    if isinstance(value, dict):
+        return dict(zip(value, map(_copied, value.values()), strict=True))
+    return list(map(_copied, value)) if isinstance(value, list) else value

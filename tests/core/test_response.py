@@ -183,3 +183,14 @@ def test_no_wire_object_makes_it_fail(wire: dict[str, Any]) -> None:
     assert all(isinstance(item, dict) for item in response.output)
     assert json.dumps(response.to_dict()) == json.dumps(wire)
     assert repr(response)
+
+
+def test_a_deeply_nested_response_is_copied() -> None:
+    nested: Any = "here"
+    for _ in range(700):
+        nested = [nested]
+    copy = Response({"id": "resp_1", "metadata": {"deep": nested}}).to_dict()["metadata"]["deep"]
+    assert copy is not nested
+    for _ in range(700):
+        [copy] = copy
+    assert copy == "here"
