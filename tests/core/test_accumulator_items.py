@@ -56,7 +56,7 @@ def shape(items: list[Json]) -> list[tuple[str, str]]:
     for item in items:
         parts = [*(item.get("content") or []), *(item.get("summary") or [])]
         said = "".join(part.get("text") or part.get("refusal") or "" for part in parts)
-        rows.append((item["type"], said + str(item.get("arguments") or "")))
+        rows.append((item.get("type"), said + str(item.get("arguments") or "")))
     return rows
 
 
@@ -341,6 +341,9 @@ def test_final_items_are_paired_by_id_then_call_then_place_then_type() -> None:
     assert shape(output(*calls, *pieces, ends(final))) == [("function_call", "1"), ("function_call", "0")]
     resumed = [text("B", "b", 1), ends([message("x"), message("y")])]
     assert shape(output(*resumed)) == [("message", ""), ("message", "B")], "one of two: its place tells which"
+    unnamed = [added("", index=n) for n in (0, 1)] + [text("A", index=0), text("B", index=1)]
+    other = {"id": "z", "type": "reasoning", "content": []}
+    assert shape(output(*unnamed, ends([other, message("")])))[2] == ("message", "B"), "an empty id is none"
     shifted = [{"id": "z", "type": "reasoning", "content": [{"text": "new"}]}, message("x"), message("y")]
     assert shape(output(*streamed, ends(shifted))) == [("reasoning", "new"), ("message", "A"), ("message", "B")]
 
@@ -361,6 +364,12 @@ def test_items_that_a_resumed_response_lists_stand_before_its_own() -> None:
     begun = {"id": "r", "output": [{"id": "a", "type": "message", "content": [{"text": "A"}]}, {"id": "m", "x": 1}]}
     items = output({"type": "response.in_progress", "response": begun}, added("m", index=1), text("B", index=1))
     assert shape(items) == [("message", "A"), ("message", "B")]
+    assert shape(output({"type": "response.queued", "response": begun}, text("B", "new"))) == [
+        ("message", "B"), (None, ""),
+    ]  # fmt: skip
+    listed = {"id": "r", "output": [{"id": "q", "type": "program"}, {"id": "m", "type": "message"}]}
+    items = output({"type": "response.in_progress", "response": listed}, added("m", index=2), text("B", index=2))
+    assert shape(items) == [("program", ""), ("message", "B")]
 
 
 # ── No failure ───────────────────────────────────────────────────────────────────────────────────────────────────────

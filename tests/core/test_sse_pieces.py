@@ -74,6 +74,7 @@ SMALL = [
     b"retry: 12\ndata: a\n\nretry: -1\rdata: b\r\r\n",
     b"id: a\0\ndata: \xe2\x82\ndata:\xed\xa0\x80\n\n",
     b"\xef\xbbdata: 1\n\ndata: \xc2\x85\n\n\r",
+    b"data: 1\r\n\ndata: 2\r\r\ndata: 3\n\r\n",
 ]
 
 
@@ -93,8 +94,15 @@ TRICKY = [
 ]
 
 
-@settings(max_examples=400)
-@given(parts=st.lists(st.sampled_from(TRICKY), max_size=40), cuts=st.lists(st.integers(0, 200), max_size=8))
+LINES = [b"", b"", b"", b"data: a", b"data", b"data:\xe2\x82\xac", b"event: e", b"id: 7", b"id", b"retry: 5", b": c"]
+_lines = st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from([b"\n", b"\r", b"\r\n"])), max_size=20)
+_streams = st.lists(st.sampled_from(TRICKY), max_size=40) | _lines.map(
+    lambda lines: [b for line in lines for b in line]
+)
+
+
+@settings(max_examples=500)
+@given(parts=_streams, cuts=st.lists(st.integers(0, 200), max_size=8))
 @example(parts=[b"data: a\r", b"\n\r"], cuts=[8])
 @example(parts=[b"\xef\xbb\xbf", b"\xef\xbb\xbf", b"data: a\n\n", b"data: b"], cuts=[2, 4])
 def test_any_pieces_of_any_stream_agree_with_the_standard(parts: list[bytes], cuts: list[int]) -> None:
@@ -107,7 +115,7 @@ def test_any_pieces_of_any_stream_agree_with_the_standard(parts: list[bytes], cu
 
 @settings(max_examples=200)
 @given(
-    parts=st.lists(st.sampled_from(TRICKY), max_size=40),
+    parts=_streams,
     cuts=st.lists(st.integers(0, 200), max_size=8),
     limit=st.integers(1, 40),
 )
