@@ -163,7 +163,7 @@ def _event_leniently(payload: bytes, name: bytes | None) -> Event:
     if cls is not None:
         try:
             return msgspec.convert({**fields, "type": type_}, cls)
-        except (msgspec.ValidationError, OverflowError):
+        except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):  # the last: half a pair, refused
             pass
     return UnknownEvent(
         type=type_,

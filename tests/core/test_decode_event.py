@@ -332,3 +332,10 @@ def test_errors_can_be_let_go() -> None:
             kept.append(weakref.ref(error))
     gc.collect()
     assert [ref() for ref in kept] == [None] * 3
+
+
+@pytest.mark.parametrize("type_", ["response.output_text.delta", "error", "response.completed"])
+def test_half_a_character_where_a_number_belongs_is_an_unknown_event(type_):
+    text = json.dumps({"type": type_, "sequence_number": "\ud800"})
+    event = decode_event(text)
+    assert (type(event), event.type, event.to_dict()) == (UnknownEvent, type_, json.loads(text))
