@@ -93,6 +93,11 @@ class Captures(FrameMethods, Sequence[Capture]):
         received = sum(len(capture) for capture in self._captures)
         return f"<Captures: {len(self)} captures, {received} messages>"
 
+    def _repr_html_(self) -> str:
+        from nbresponses.capture.report import captures_html
+
+        return captures_html(self._captures, self.sources)
+
     def images(self, *, previews: bool = False) -> list[CapturedImage]:
         """The pictures of all captures, in order."""
         return [image for capture in self._captures for image in capture.images(previews=previews)]

@@ -126,6 +126,11 @@ class Capture(FrameMethods):
         """Something that happened: "status", "retry", "resumed", "opened", "closed", "ended" … with JSON-able facts."""
         self._add_one(dump_json(masked(facts)), at, Channel("note", kind, transport, lane, None))
 
+    def add(self, messages: Sequence[Message]) -> None:
+        """Messages of another capture, as they are."""
+        codes = [self._number(Channel(m.direction, m.kind, m.transport, m.lane, m.name)) for m in messages]
+        self._add([message.payload for message in messages], [message.at for message in messages], codes)
+
     def _add_one(self, payload: bytes, at: float, channel: Channel) -> None:
         self._add([payload], [at - self.origin], [self._number(channel)])
 
@@ -213,6 +218,11 @@ class Capture(FrameMethods):
         ending = self.ending or "no ending"
         return f"<Capture: {kept}; {ending}; {self.duration:.3f} s{'; truncated' if self.truncated else ''}>"
 
+    def _repr_html_(self) -> str:
+        from nbresponses.capture.report import to_html
+
+        return to_html(self)
+
     # ── Files and copies ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -228,11 +238,7 @@ class Capture(FrameMethods):
         with CaptureReader(path) as reader:
             capture = cls(reader.header.started, source=reader.header.source)
             for messages in reader.batches():
-                capture._add(
-                    [message.payload for message in messages],
-                    [message.at for message in messages],
-                    [capture._number(Channel(m.direction, m.kind, m.transport, m.lane, m.name)) for m in messages],
-                )
+                capture.add(messages)
             capture.truncated = reader.truncated
         return capture
 
@@ -317,9 +323,7 @@ class Capture(FrameMethods):
         redaction = redaction or Redaction()
         copy = Capture(self.started, source="redacted")
         copy.truncated = self.truncated
-        for message in self:
-            channel = redaction.channel(message.channel)
-            copy._add([redaction.payload(channel, message.payload)], [message.at], [copy._number(channel)])
+        copy.add([redaction.message(message) for message in self])
         return copy
 
     def select(self, *, lane: str | EllipsisType | None = ..., response_id: str | None = None) -> Capture:
@@ -327,12 +331,9 @@ class Capture(FrameMethods):
 
         A response's messages are its events and the request that asked for it.
         """
-        chosen = range(self._count) if response_id is None else self._of_response(response_id)
         copy = Capture(self.started, self.origin, self.source)
-        for index in chosen:
-            channel = self._channels[self._codes[index]]
-            if lane is ... or channel.lane == lane:
-                copy._add([self._payloads[index]], [self._times[index]], [copy._number(channel)])
+        chosen = self if response_id is None else map(self._message, self._of_response(response_id))
+        copy.add([message for message in chosen if lane is ... or message.lane == lane])
         return copy
 
     def to_parquet(

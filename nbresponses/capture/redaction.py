@@ -19,6 +19,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Any
 
+from nbresponses.capture.messages import Message
 from nbresponses.core.wire import open_json
 from nbresponses.errors import DecodeError
 from nbresponses.render.pictures import read_picture
@@ -97,7 +98,13 @@ class Redaction:
         except (DecodeError, RecursionError):
             return b"x" * len(payload)
 
+    def message(self, message: Message) -> Message:
+        """The message without what it said; its time stays."""
+        channel = self.channel(message.channel)
+        return Message(message.at, *channel, self.payload(channel, message.payload))
+
     def channel(self, channel: Channel) -> Channel:
+        """Where it belongs, without names that users gave."""
         name = channel.name if channel.name is None or _WORD.fullmatch(channel.name) else _hidden(channel.name)
         return channel._replace(lane=None if channel.lane is None else self.other(channel.lane), name=name)
 
