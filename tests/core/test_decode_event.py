@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nbresponses.core.accumulator import Accumulator
 from nbresponses.core.decode import decode_event
 from nbresponses.core.events import (
     EVENT_TYPES,
@@ -339,3 +340,4 @@ def test_half_a_character_where_a_number_belongs_is_an_unknown_event(type_):
     text = json.dumps({"type": type_, "sequence_number": "\ud800"})
     event = decode_event(text)
     assert (type(event), event.type, event.to_dict()) == (UnknownEvent, type_, json.loads(text))
+    Accumulator().apply(event)  # reads the fields that do fit
