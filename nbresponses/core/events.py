@@ -326,7 +326,7 @@ def fitted(event: UnknownEvent) -> TypedEvent | None:
     fields = event.to_dict()
     fits: dict[str, Any] = {"payload": event.payload}
     for field in msgspec.structs.fields(cls):
-        with suppress(KeyError, msgspec.ValidationError, OverflowError):
+        with suppress(KeyError, msgspec.ValidationError, OverflowError, UnicodeEncodeError):
             fits[field.name] = msgspec.convert(fields[field.encode_name], field.type)
     return cls(**fits)
 
