@@ -381,7 +381,20 @@ def event_fields(cls: type) -> list[str]:
     return [*(field for field in cls.__struct_fields__ if field != "payload"), *properties]  # type: ignore[attr-defined]
 
 
-ODD: list[Any] = [None, 5, -1, 10**30, "x", True, [], {}, [5], {"type": 5, "id": []}, {"id": {}, "content": 5}]
+ODD: list[Any] = [
+    None,
+    5,
+    -1,
+    10**30,
+    "x",
+    "\ud800",
+    True,
+    [],
+    {},
+    [5],
+    {"type": 5, "id": []},
+    {"id": {}, "content": 5},
+]
 ODD += [{"type": "message", "content": [5]}, {"type": "output_text", "text": 5}, {"type": "refusal"}, {"stdout": 5}]
 ODD += [[{"stdout": None}], {"type": "shell_call", "action": 5}, {"type": "apply_patch_call", "operation": []}]
 DIFF = "response.apply_patch_call_operation_diff"

@@ -186,7 +186,7 @@ class PlausibleStream(RuleBasedStateMachine):
             assert change.snapshot == text
 
 
-_small = st.none() | st.integers(-1, 2)
+_small = st.none() | st.integers(-1, 2) | st.sampled_from([True, "0", "\ud800", 10**30])
 _word = st.sampled_from([None, "", "a", "b", "\ud83d", "\ude00"])
 _part = st.fixed_dictionaries(
     {}, optional={"type": st.sampled_from(list(PART_TYPES.values())), "text": _word, "refusal": _word}
