@@ -115,7 +115,7 @@ class Redaction:
             prefix = found.group() if found is not None and len(text) - found.end() >= _ENOUGH else ""
             digest = hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key).hexdigest()
             length = len(text) - len(prefix)
-            while (other := prefix + (digest * (length // len(digest) + 1))[:length]) in self._taken:
+            while (other := prefix + (digest * (length // len(digest) + 1))[:length]) in self._taken or other == text:
                 length += 1
             self._taken.add(other)
             self._other[text] = other
