@@ -166,7 +166,7 @@ given_events = st.lists(events, min_size=1, max_size=8)
 unhurried = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-@settings(unhurried, max_examples=15)
+@settings(unhurried, max_examples=10)
 @given(given_events)
 def test_every_frame_of_anything_comes_back_from_a_dataset(new_tape, given_) -> None:
     assert_that_it_comes_back(new_tape(), given_)
@@ -198,7 +198,7 @@ def assert_that_it_comes_back(tape, given_) -> None:
 
 
 def test_files_become_a_dataset_one_by_one(stream_files, recorder, tmp_path) -> None:
-    for path in stream_files[:20]:
+    for path in stream_files[:12]:
         recorder(path.read_bytes(), piece=1000).save(tmp_path / f"{path.stem}.jsonl")
     captures = load(f"{tmp_path}/*.jsonl")
     written = write_files(captures.sources, tmp_path / "set")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nbresponses.capture import schema
+from nbresponses.capture import plots, schema
 from nbresponses.capture.asked import FrameMethods
 from nbresponses.capture.files import _Line
 
@@ -37,6 +37,25 @@ def test_the_columns_are_as_documented(name: str) -> None:
         [schema.Column(name.strip("`"), dtype.strip("`"), unit, meaning) for name, dtype, unit, meaning in table]
         for table in tables(FRAMES, f"### `capture.{name}()`\n")
     ] == [list(columns) for columns in expected]
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("## `nbresponses.summarize(...)`", [schema.SUMMARY]),
+        ("## `nbresponses.compare(a, b)`", [schema.DIFFERENCES, schema.LATENCIES]),
+    ],
+)
+def test_the_other_columns_are_as_documented(section: str, expected: list[tuple[schema.Column, ...]]) -> None:
+    assert [
+        [schema.Column(name.strip("`"), dtype.strip("`"), unit, meaning) for name, dtype, unit, meaning in table]
+        for table in tables(FRAMES, section)
+    ] == [list(columns) for columns in expected]
+
+
+def test_every_plot_is_listed() -> None:
+    listed = re.findall(r"^plots\.(\w+)\(", FRAMES, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(plots.__all__)
 
 
 def test_every_frame_is_a_method_and_is_listed() -> None:

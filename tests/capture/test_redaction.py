@@ -43,7 +43,7 @@ SAME_SHAPE = {
 
 
 def test_the_frames_of_captured_streams_keep_their_shape(stream_files, recorder) -> None:
-    for path in stream_files[::3]:
+    for path in stream_files[::4]:
         capture = recorder(path.read_bytes(), piece=1000)
         redacted = capture.redacted()
         for name, columns in SAME_SHAPE.items():
@@ -52,7 +52,7 @@ def test_the_frames_of_captured_streams_keep_their_shape(stream_files, recorder)
 
 
 def test_nothing_that_was_said_in_them_is_left(stream_files, recorder) -> None:
-    for path in stream_files[1::2]:
+    for path in stream_files[1::3]:
         capture = recorder(path.read_bytes(), piece=1 << 20)
         left = everything(capture.redacted())
         said = {*capture.deltas()["delta"], *capture.tools()["name"], *capture.items()["item_id"]}
