@@ -81,6 +81,9 @@ def test_it_stops_within_a_second_whatever_runs(fault, caplog):
             next(chunks)
             if fault is None:
                 client.post("/responses", json={**body, "background": True, "stream": False})
+                until = time.monotonic() + 5
+                while len(server.active) < 2 and time.monotonic() < until:
+                    time.sleep(0.01)  # it is answered before it has begun
                 assert len(server.active) == 2
             start = time.monotonic()
             server.stop()
