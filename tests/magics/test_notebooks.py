@@ -87,7 +87,7 @@ def test_what_it_saves_is_what_the_repository_has(demo: tuple[list[tuple[float, 
 def test_saved_outputs_are_static_and_small() -> None:
     for path in NOTEBOOKS.glob("*.ipynb"):
         text = path.read_text(encoding="utf-8")
-        assert len(text) < 200_000, path
+        assert len(text) < 400_000, path  # plots are pictures
         notebook = json.loads(text)
         nbformat.validate(notebook)
         assert "widgets" not in notebook["metadata"]
