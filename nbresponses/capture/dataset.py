@@ -147,7 +147,7 @@ class Places:
             turn.response_id: turn.asked.time if turn.asked is not None else int(events.column("time")[turn.rows[0]])
             for turn in turns
         }
-        self._nowhere = (events.started.date().isoformat(), None)
+        self._nowhere: tuple[str, str | None] = (events.started.date().isoformat(), None)
         self._of = {
             response_id: (_date(events.began + time), models.get(response_id))
             for response_id, time in started.items()
@@ -158,8 +158,14 @@ class Places:
         """(date, model) and its rows."""
         ids = frame["response_id"] if "response_id" in frame else pd.Series([None] * len(frame), dtype="str")
         words = ids.astype("category").cat
-        codes = words.codes.to_numpy()
-        places = [self._of.get(word, self._nowhere) for word in words.categories] + [self._nowhere]
+        codes = words.codes.to_numpy(np.int64)
+        places = [self._of.get(word, self._nowhere) for word in words.categories]
+        if MODEL in frame:  # a response without an id has a model all the same
+            own = frame[MODEL].astype("category").cat
+            numbers = own.codes.to_numpy(np.int64)
+            codes = np.where((codes < 0) & (numbers >= 0), len(places) + numbers, codes)
+            places += [(self._nowhere[0], model) for model in own.categories]
+        places.append(self._nowhere)
         listed = {place: number for number, place in enumerate(dict.fromkeys(places))}
         numbers = np.array([listed[place] for place in places])[codes]
         for place, number in listed.items():

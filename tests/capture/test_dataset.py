@@ -70,6 +70,14 @@ def test_rows_lie_by_the_date_and_model_of_their_response(tape, tmp_path) -> Non
         scan(tmp_path).items()
 
 
+def test_a_response_without_an_id_keeps_its_model(tape, tmp_path) -> None:
+    tape.got(1, "response.created", response={"model": "m1"}).got(2, "response.completed", response={"usage": {"n": 1}})
+    tape.created(3, "r2", model="m2")
+    tape.capture.to_parquet(tmp_path)
+    assert read(tmp_path, "responses")["model"].tolist() == ["m1", "m2"]
+    assert read(tmp_path, "usage")["model"].tolist() == ["m1"]
+
+
 def test_other_programs_read_it_as_a_hive_dataset(tape, tmp_path) -> None:
     tape.created(1, "r1", model="m1").ended(2, "r1")
     tape.capture.to_parquet(tmp_path)
@@ -174,7 +182,7 @@ def test_every_frame_of_anything_comes_back_from_a_dataset(new_tape, given_) -> 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@settings(unhurried, max_examples=300)
+@settings(unhurried, max_examples=200)
 @given(given_events)
 def test_every_frame_of_anything_at_all_comes_back_from_a_dataset(new_tape, given_) -> None:
     assert_that_it_comes_back(new_tape(), given_)
