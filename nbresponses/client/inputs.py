@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["file_part", "image_part", "table_part"]
 
 _TABLE_BYTES = 200_000
+_PNG_MODES = frozenset({"1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA"})  # of PIL
 _LINKS = ("https://", "http://", "data:")
 
 
@@ -40,7 +42,8 @@ def image_part(source: Any, *, detail: str | None = None) -> dict[str, Any]:
     if hasattr(figure, "savefig"):
         return _image_part(_written(lambda out: figure.savefig(out, format="png", bbox_inches="tight")), detail=detail)
     if hasattr(source, "save") and hasattr(source, "mode"):
-        return _image_part(_written(lambda out: source.save(out, format="PNG")), detail=detail)
+        picture = source if source.mode in _PNG_MODES else source.convert("RGB")
+        return _image_part(_written(lambda out: picture.save(out, format="PNG")), detail=detail)
     if hasattr(source, "__array_interface__") or hasattr(source, "__array__"):
         return _image_part(_of_array(source), detail=detail)
     raise RequestError(
@@ -88,9 +91,12 @@ def table_part(frame: Any, *, name: str = "", max_bytes: int = _TABLE_BYTES) -> 
 def _read(path: str | os.PathLike[str], field: str, limit: int) -> bytes:
     place = Path(path).expanduser()
     try:
-        size = place.stat().st_size
-        if size > limit:  # before it is read
-            raise RequestError(field, f"{place} has {size / 2**20:.1f} MB; a request takes {limit / 2**20:.0f} MB")
+        about = place.stat()
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):  # a folder has an error of its own
+            raise RequestError(field, f"{place} is no file but a device or a pipe, which may never end")
+        if about.st_size > limit:  # before it is read
+            size = about.st_size / 2**20
+            raise RequestError(field, f"{place} has {size:.1f} MB; a request takes {limit / 2**20:.0f} MB")
         return place.read_bytes()
     except OSError as error:
         raise RequestError(field, f"{place} cannot be read: {error.strerror or error}") from None

@@ -176,7 +176,15 @@ async def _made(
     face: _Face, plan: _Plan, waiting: tuple[ToolCall, ...]
 ) -> tuple[tuple[ToolCall, ...], tuple[dict[str, Any], ...]]:
     """The calls of one round with what became of them, and the items that answer them."""
-    started = [await _started(face, plan, call) for call in waiting]
+    started: list[tuple[str, Any, float]] = []
+    try:
+        for call in waiting:
+            started.append(await _started(face, plan, call))
+    except BaseException:
+        for _, value, _ in started:
+            if inspect.iscoroutine(value):
+                value.close()  # nobody will await it
+        raise
     places = [place for place, (_, value, _) in enumerate(started) if inspect.isawaitable(value)]
     values = await face.wait([started[place][1] for place in places], plan.tool_timeout)
     awaited = dict(zip(places, values, strict=True))

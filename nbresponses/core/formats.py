@@ -61,6 +61,8 @@ class Format:
             if self.wrapped:
                 value = value[_WRAP]
             return value if self.type is None else read_as(value, self.type)
+        except RecursionError:
+            raise FormatError("invalid", "the answer does not fit the format: it is nested too deeply") from None
         except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
             problem = f"there is no {_WRAP!r} in it" if isinstance(error, (KeyError, TypeError)) else str(error)
             raise FormatError("invalid", f"the answer does not fit the format: {problem}") from None

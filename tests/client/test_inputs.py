@@ -84,3 +84,15 @@ def test_a_request_takes_texts_and_parts(demo: Any) -> None:
         assert "And now?" in client.create(talk, model="demo-echo").output_text
     assert demo.requests[-2].body["input"][0]["content"][1]["type"] == "input_image"
     assert [item["type"] for item in demo.requests[-1].body["input"]] == ["message"] * 3
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "F", "LAB"])
+def test_pictures_that_png_cannot_hold_are_converted(mode: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+    part = image_part(image.new(mode, (2, 2)))
+    assert part["image_url"].startswith("data:image/png;base64,")
+
+
+def test_a_device_is_no_picture() -> None:
+    with pytest.raises(RequestError, match="device or a pipe"):
+        image_part("/dev/zero")

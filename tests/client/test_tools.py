@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -246,3 +247,15 @@ def test_an_interrupt_in_a_function_ends_the_run(server: DemoServer) -> None:
                 client.run("Go.", model="demo-tools", tools=[function], on_stream=streams.append)
     assert [stream.ending for stream in streams] == ["completed", "completed"]
     assert server.active == ()
+
+
+def test_an_interrupt_between_two_calls_leaves_nothing_unawaited(server: DemoServer) -> None:
+    async def first(place: str = "") -> str:
+        return place
+
+    def second(place: str = "") -> str:
+        raise KeyboardInterrupt
+
+    with Client(base_url=server.base_url) as client, pytest.raises(KeyboardInterrupt):
+        client.run("x", model="demo-tools", tools=[first, second])
+    gc.collect()  # a coroutine that nobody awaited would be a warning, and so an error

@@ -188,3 +188,9 @@ def test_every_beginning_of_a_text_grows_into_the_whole(value: Any, ascii_only: 
         part = open_partial(text[:end])
         assert type(part) is type(value), text[:end]
         assert len(part) <= len(value)
+
+
+def test_an_answer_nested_too_deeply_is_an_invalid_one() -> None:
+    with pytest.raises(FormatError, match="nested too deeply") as caught:
+        format_of(dict[str, int]).read("[" * 20_000)
+    assert caught.value.reason == "invalid"
