@@ -9,6 +9,7 @@ const AGAIN = 1000; // milliseconds between two requests for a snapshot
 export default () => {
   const store = new Store();
   let asked = -Infinity;
+  let late = false; // a page that came during the stream: the settled output will not reach it, so it keeps the widget
 
   function ask(model) {
     if (performance.now() - asked < AGAIN) return;
@@ -23,11 +24,12 @@ export default () => {
     }
     const whole = store.receive(message, buffers);
     if (!whole) ask(model);
-    else if (message.last && !message.snapshot) model.send({ op: "seen" });
+    else if (message.last && !message.snapshot && !late) model.send({ op: "seen" });
   }
 
   return {
     initialize({ model }) {
+      late = model.get("snapshot")?.n > 1;
       store.load(model.get("snapshot"));
       const onMessage = (message, buffers) => receive(model, message, buffers);
       const onSnapshot = () => store.load(model.get("snapshot"));
