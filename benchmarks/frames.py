@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from msgspec import structs
 
 from benchmarks.measure import alternate
 from benchmarks.streams import pieces, text_events, wire
@@ -25,7 +26,7 @@ from nbresponses.capture.record import Capture
 from nbresponses.core.decode import EventDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PIECE = 4096
 FRAME, DICTS = "capture.events(), filled while it streamed", "pd.DataFrame(list of dicts)"
@@ -89,23 +90,26 @@ def kept_bytes(length: int, events: list[dict[str, object]] | None = None) -> tu
 # ── A long record, on several workers ────────────────────────────────────────────────────────────────────────────────
 
 
-def write_long_record(events: int, folder: Path, files: int = 20) -> Path:
-    """A Parquet dataset of this many events: captures of five models on four days, each of five responses."""
+def long_record(events: int, files: int = 20) -> Iterator[Capture]:
+    """Captures of this many events in all: of five models on four days, each of five responses."""
     network = pieces(wire(_some_responses(events // files // 5)), PIECE)
     template = Capture(datetime(2026, 1, 31, tzinfo=UTC), 0.0)
     decoder, at = EventDecoder(), 0.0
     for number, piece in enumerate(network):
-        at += (1 + number * 7919 % 101) / 10_000  # uneven
+        at += (1 + number * 7919 % 10_007) / 1_000_000  # uneven
         template.received(decoder.feed(piece), at)
     for number in range(files):
         started = template.started + timedelta(days=number % 4)
         capture = Capture(started, 0.0, f"capture {number}")
-        for message in template:
-            capture.received(
-                [event for event in [message.event()] if event is not None], message.at * (1 + number / 50)
-            )
+        capture.add([structs.replace(message, at=message.at * (1 + number / 50)) for message in template])
+        yield capture
+
+
+def written(captures: Iterable[Capture], folder: Path) -> Iterator[Capture]:
+    """The same captures, each written into a dataset on the way."""
+    for capture in captures:
         capture.to_parquet(folder, frames=("events", "responses", "deltas"))
-    return folder
+        yield capture
 
 
 def _some_responses(length: int) -> list[dict[str, object]]:
@@ -164,7 +168,8 @@ def report(events: int, rounds: int, cluster: int) -> Iterator[str]:
     yield f"keeping a stream of 100,000 events: {bare:.0f} bytes per event, {filled:.0f} with its columns for frames"
     if cluster:
         with tempfile.TemporaryDirectory() as folder:
-            write_long_record(cluster, Path(folder))
+            for _ in written(long_record(cluster), Path(folder)):
+                pass
             frame, facts = summarize_on_a_cluster(Path(folder))
         peaks = ", ".join(f"{peak / 2**20:.0f} MiB" for peak in facts["peaks"])
         yield f"{frame['events'].sum()} events on 2 workers, one killed: {facts['tasks']} tasks, peaks {peaks}"

@@ -383,6 +383,7 @@ class Capture(FrameMethods):
             if self._framed < count:
                 self._frames.extend(self._columns_of(self._framed, count))
                 self._framed = count
+            self._frames.source = self.source  # it may have been renamed
             return self._frames
 
     def forget_columns(self) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
 
-from nbresponses.capture.export import concat_frames, naive_times, write_csv
 from nbresponses.capture.record import Capture
 from nbresponses.core.decode import EventDecoder
 
@@ -241,50 +239,3 @@ def test_odd_facts_are_null(odd: object) -> None:
     frame = capture.responses()
     for name in ("model", "status", "input_tokens", "output_tokens", "total_tokens", "incomplete_reason"):
         assert column(frame, name) == [None], name
-
-
-# ── For other programs ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])  # noqa: RUF001
-def test_formulas_are_disarmed_in_texts_and_categories(begin: str) -> None:
-    frame = pd.DataFrame({"text": [f"{begin}1", "a=1", None], "kind": pd.Categorical([f"{begin}k", "k", None])})
-    frame["number"] = [-1.5, 2.0, 3.0]
-    before = frame.copy(deep=True)
-    target = io.StringIO()
-    write_csv(frame, target)
-    again = pd.read_csv(io.StringIO(target.getvalue(), newline=""))
-    assert column(again, "text") == [f"'{begin}1", "a=1", None]
-    assert column(again, "kind") == [f"'{begin}k", "k", None]
-    assert again["number"].tolist() == [-1.5, 2.0, 3.0]
-    pd.testing.assert_frame_equal(frame, before)
-
-
-def test_csv_goes_to_a_path_as_utf8(tmp_path) -> None:
-    write_csv(pd.DataFrame({"text": ["grün\r\nzwei"]}), tmp_path / "f.csv")
-    assert (tmp_path / "f.csv").read_bytes() == '"text"\n"grün\r\nzwei"\n'.encode()
-
-
-def test_naive_times_are_utc_without_the_zone() -> None:
-    capture = Capture(STARTED)
-    receive(capture, 1.0, text("x"))
-    frame = naive_times(capture.events())
-    assert frame["time"].tolist() == [pd.Timestamp("2026-01-31 12:00:01")]
-    assert str(capture.events()["time"].dtype) == "datetime64[us, UTC]"
-
-
-def test_joined_frames_keep_every_category_and_name_their_sources(tmp_path) -> None:
-    captures = [Capture(STARTED, source="one"), Capture(STARTED, source="two"), Capture(STARTED, source="none")]
-    receive(captures[0], 1.0, text("x", item_id="i1"))
-    receive(captures[1], 1.0, {"type": "brand.new", "item_id": "i2"})
-    frames = [capture.events() for capture in captures]
-    joined = concat_frames(frames)
-    assert column(joined, "item_id") == ["i1", "i2"]
-    assert column(joined, "source") == ["one", "two"]
-    assert [str(joined[name].dtype) for name in ("type", "item_id", "lane", "source")] == ["category"] * 4
-    frames[2].to_parquet(tmp_path / "empty.parquet")
-    again = concat_frames([pd.read_parquet(tmp_path / "empty.parquet"), frames[0]])
-    assert list(map(str, again.dtypes)) == list(map(str, frames[0].dtypes))
-    assert list(map(str, concat_frames(frames[2:]).dtypes)) == list(map(str, frames[2].dtypes))
-    with pytest.raises(ValueError, match="at least one"):
-        concat_frames([])

@@ -1,0 +1,81 @@
+"""Frames for other programs: CSV, times without a zone, frames joined."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbresponses.capture.export import _FORMULA, concat_frames, naive_times, write_csv
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])  # noqa: RUF001
+def test_formulas_are_disarmed_in_texts_and_categories(begin: str, cells) -> None:
+    frame = pd.DataFrame({"text": [f"{begin}1", "a=1", None], "kind": pd.Categorical([f"{begin}k", "k", None])})
+    frame["number"] = [-1.5, 2.0, 3.0]
+    before = frame.copy(deep=True)
+    target = io.StringIO()
+    write_csv(frame, target)
+    again = pd.read_csv(io.StringIO(target.getvalue(), newline=""))
+    assert cells(again, "text") == [f"'{begin}1", "a=1", None]
+    assert cells(again, "kind") == [f"'{begin}k", "k", None]
+    assert again["number"].tolist() == [-1.5, 2.0, 3.0]
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_csv_goes_to_a_path_as_utf8(tmp_path) -> None:
+    write_csv(pd.DataFrame({"text": ["grün\r\nzwei"]}), tmp_path / "f.csv")
+    assert (tmp_path / "f.csv").read_bytes() == '"text"\n"grün\r\nzwei"\n'.encode()
+
+
+def test_naive_times_are_utc_without_the_zone(tape) -> None:
+    tape.text(1, "x")
+    frame = naive_times(tape.capture.events())
+    assert frame["time"].tolist() == [pd.Timestamp("2026-01-31 12:00:01.123456")]
+    assert str(tape.capture.events()["time"].dtype) == "datetime64[us, UTC]"
+
+
+def test_joined_frames_keep_every_category_and_name_their_sources(new_tape, cells, tmp_path) -> None:
+    tapes = [new_tape().text(1, "x", item_id="i1"), new_tape().got(1, "brand.new", item_id="i2"), new_tape()]
+    captures = [tape.capture for tape in tapes]
+    for capture, source in zip(captures, ["one", "two", "none"], strict=True):
+        capture.source = source
+    frames = [capture.events() for capture in captures]
+    joined = concat_frames(frames)
+    assert cells(joined, "item_id") == ["i1", "i2"]
+    assert cells(joined, "source") == ["one", "two"]
+    assert [str(joined[name].dtype) for name in ("type", "item_id", "lane", "source")] == ["category"] * 4
+    frames[2].to_parquet(tmp_path / "empty.parquet")
+    again = concat_frames([pd.read_parquet(tmp_path / "empty.parquet"), frames[0]])
+    assert list(map(str, again.dtypes)) == list(map(str, frames[0].dtypes))
+    assert list(map(str, concat_frames(frames[2:]).dtypes)) == list(map(str, frames[2].dtypes))
+    with pytest.raises(ValueError, match="at least one"):
+        concat_frames([])
+
+
+anything = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+texts = st.one_of(st.none(), anything, st.sampled_from(["=1", "'", '"', "\r", "\r\n", ",", "NA", "null", "1", "-1.5"]))
+
+
+@given(st.lists(st.tuples(texts, st.integers(-(2**63) + 1, 2**63 - 1)), min_size=1))
+def test_every_text_comes_back_from_csv(rows) -> None:
+    frame = pd.DataFrame(
+        {
+            "text": pd.array([text for text, _ in rows], dtype="str"),
+            "number": pd.array([number for _, number in rows], dtype="Int64"),
+        }
+    )
+    for spreadsheet in (True, False):
+        target = io.StringIO()
+        write_csv(frame, target, spreadsheet=spreadsheet)
+        again = list(csv.reader(io.StringIO(target.getvalue(), newline="")))
+        assert again[0] == ["text", "number"]
+        for (text, number), (cell, digits) in zip(rows, again[1:], strict=True):
+            formula = spreadsheet and (text or "").startswith(_FORMULA)
+            assert cell == (f"'{text}" if formula else text or "")
+            assert int(digits) == number
+            assert not spreadsheet or not cell.startswith(_FORMULA)
