@@ -155,6 +155,12 @@ class CaptureReader:
     def close(self) -> None:
         self._file.close()
 
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read; of a `.gz` as they are on the disk."""
+        on_disk: IO[bytes] = getattr(self._file, "fileobj", None) or self._file
+        return on_disk.tell()
+
     def __iter__(self) -> Iterator[Message]:
         for messages in self.batches():
             yield from messages

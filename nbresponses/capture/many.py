@@ -44,9 +44,8 @@ def load(paths: Paths | Iterable[Paths], *, progress: bool | None = None) -> Cap
     hidden = not (sum(sizes) >= _LONG or len(found) >= _MANY if progress is None else progress)
     captures = []
     with tqdm(total=sum(sizes), unit="B", unit_scale=True, desc="captures", disable=hidden) as bar:
-        for path, size in zip(found, sizes, strict=True):
-            captures.append(Capture.load(path))
-            bar.update(size)
+        for path in found:
+            captures.append(Capture.load(path, progress=bar.update))
     return Captures(captures, found)
 
 

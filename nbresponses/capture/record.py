@@ -10,7 +10,6 @@ readers look no further than the count.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections import Counter
 from contextlib import suppress
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from nbresponses.capture.asked import FrameMethods, make_frame
 from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
+from nbresponses.capture.filling import Filling
 from nbresponses.capture.masking import echoes, masked, without_echoes
 from nbresponses.capture.messages import Channel, Columns, Message, dump_json
 from nbresponses.core.decode import decode_kept
@@ -54,7 +54,6 @@ _ENDINGS = {
     "response.cancelled": "cancelled",
     "error": "error",
 }
-_FILLED_AT_ONCE = 8192  # messages
 _LAST = 100  # messages that are searched for a terminal event
 
 
@@ -69,8 +68,7 @@ class Capture(FrameMethods):
     __slots__ = (
         *("started", "origin", "source", "truncated"),
         *("_channels", "_codes", "_count", "_numbers", "_payloads", "_times"),
-        *("_tee", "_teed", "_tee_lock", "_secrets"),
-        *("_frames", "_framed", "_frame_lock"),
+        *("_tee", "_teed", "_tee_lock", "_secrets", "_filling"),
     )
 
     def __init__(self, started: datetime, origin: float = 0.0, source: str = "") -> None:
@@ -91,9 +89,7 @@ class Capture(FrameMethods):
         self._teed = 0
         self._tee_lock = RLock()
         self._secrets: frozenset[bytes] = frozenset()  # only to be recognised where a server repeats them; never kept
-        self._frames: EventColumns | None = None
-        self._framed = 0  # messages that are in these columns
-        self._frame_lock = RLock()
+        self._filling = Filling()
 
     # ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -141,8 +137,8 @@ class Capture(FrameMethods):
         self._count += len(payloads)  # last: from here on readers see them
         if self._tee is not None:
             self._write_tee()
-        if self._count - self._framed >= _FILLED_AT_ONCE:
-            self._fill_while_streaming()
+        if self._count >= self._filling.due:
+            self._filling.while_streaming(self)
 
     def _number(self, channel: Channel) -> int:
         number = self._numbers.get(channel)
@@ -202,12 +198,9 @@ class Capture(FrameMethods):
                     return ending
         return None
 
-    def columns(self) -> Columns:
-        """All messages as columns: what frames are made from. A snapshot; it doesn't grow with the capture."""
-        return self._columns_of(0, self._count)
-
-    def _columns_of(self, first: int, end: int) -> Columns:
-        part = slice(first, end)
+    def columns(self, first: int = 0, end: int | None = None) -> Columns:
+        """Messages as columns, all of them or a part: what frames are made from. A copy; it doesn't grow."""
+        part = slice(first, self._count if end is None else end)
         return Columns(self.started, self._times[part], self._codes[part], self._payloads[part], list(self._channels))
 
     def __repr__(self) -> str:
@@ -230,15 +223,20 @@ class Capture(FrameMethods):
         save_messages(path, CaptureHeader(self.started, self.source), self)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Capture:
+    def load(cls, path: str | PathLike[str], *, progress: Callable[[int], object] | None = None) -> Capture:
         """Read a file that `save` or `tee` wrote. Raises CaptureError (file, line), or OSError as `open` does.
 
-        A last line that was cut off by a crash is left out, and `truncated` says so.
+        A last line that was cut off by a crash is left out, and `truncated` says so. `progress` is called with the
+        number of bytes that were read since its last call.
         """
+        told = 0
         with CaptureReader(path) as reader:
             capture = cls(reader.header.started, source=reader.header.source)
             for messages in reader.batches():
                 capture.add(messages)
+                if progress is not None:
+                    progress(reader.position - told)
+                    told = reader.position
             capture.truncated = reader.truncated
         return capture
 
@@ -332,7 +330,11 @@ class Capture(FrameMethods):
         A response's messages are its events and the request that asked for it.
         """
         copy = Capture(self.started, self.origin, self.source)
-        chosen = self if response_id is None else map(self._message, self._of_response(response_id))
+        chosen: Iterable[Message] = self
+        if response_id is not None:
+            from nbresponses.capture.turns import messages_of
+
+            chosen = map(self._message, self.with_columns(lambda events: messages_of(events, response_id)))
         copy.add([message for message in chosen if lane is ... or message.lane == lane])
         return copy
 
@@ -350,59 +352,31 @@ class Capture(FrameMethods):
     ) -> Written:
         from nbresponses.capture.dataset import write_columns
 
-        with self._frame_lock:
-            events = self._frame_columns()
-            payloads = self._event_payloads(self._framed) if payload else None
+        with self._filling.lock:
+            events = self._filling.up_to_date(self)
+            payloads = self._event_payloads(self._filling.count) if payload else None
             return write_columns(events, folder, source=source, frames=frames, payloads=payloads)
-
-    def _of_response(self, response_id: str) -> list[int]:
-        from nbresponses.capture.turns import messages_of
-
-        return self.with_columns(lambda events: messages_of(events, response_id))
 
     def with_columns(self, make: Callable[[EventColumns], T]) -> T:
         """What `make` gives for the columns that frames are made from; they don't grow meanwhile."""
-        with self._frame_lock:
-            return make(self._frame_columns())
+        with self._filling.lock:
+            return make(self._filling.up_to_date(self))
 
     def _frame(self, name: str, **options: Any) -> DataFrame:
-        with self._frame_lock:
-            events = self._frame_columns()
+        with self._filling.lock:
+            events = self._filling.up_to_date(self)
             if options.pop("payload", False):
-                options["payloads"] = self._event_payloads(self._framed)
+                options["payloads"] = self._event_payloads(self._filling.count)
             return make_frame(name, events, **options)
-
-    def _frame_columns(self) -> EventColumns:
-        """The columns that frames are made from, up to date. What was read once is not read again."""
-        with self._frame_lock:
-            if self._frames is None:
-                from nbresponses.capture.event_columns import EventColumns
-
-                self._frames = EventColumns(self.started, self.source)
-            count = self._count
-            if self._framed < count:
-                self._frames.extend(self._columns_of(self._framed, count))
-                self._framed = count
-            self._frames.source = self.source  # it may have been renamed
-            return self._frames
 
     def forget_columns(self) -> None:
         """Free the room that the columns for frames take. The next frame reads everything anew."""
-        with self._frame_lock:
-            self._frames, self._framed = None, 0
-
-    def _fill_while_streaming(self) -> None:
-        """Read what has come, so that frames are ready when the stream ends. Only where pandas is at work anyway."""
-        if "pandas" in sys.modules and self._frame_lock.acquire(blocking=False):
-            try:
-                self._frame_columns()
-            finally:
-                self._frame_lock.release()
+        self._filling.forget()
 
     def _event_payloads(self, end: int) -> list[bytes]:
         from nbresponses.capture.event_columns import batches
 
-        return [payload for batch in batches(self._columns_of(0, end)) for payload in batch.payloads]
+        return [payload for batch in batches(self.columns(0, end)) for payload in batch.payloads]
 
 
 def _row(event: Event, payload: bytes, plain: Channel) -> tuple[bytes, Channel]:

@@ -70,8 +70,11 @@ def test_a_damaged_file_is_named(folder) -> None:
 def test_a_progress_bar_on_long_loads_only(folder, capfd) -> None:
     load(f"{folder}/*.jsonl")
     assert capfd.readouterr().err == ""
-    load(f"{folder}/*.jsonl", progress=True)
+    load(f"{folder}/**/*.jsonl*", progress=True)
     assert "captures: 100%" in capfd.readouterr().err
+    read: list[int] = []
+    Capture.load(folder / "a.jsonl", progress=read.append)
+    assert sum(read) == (folder / "a.jsonl").stat().st_size
 
 
 # ── Parts of a capture ───────────────────────────────────────────────────────────────────────────────────────────────

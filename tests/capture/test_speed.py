@@ -45,8 +45,8 @@ def test_what_a_capture_costs_per_event() -> None:
 def test_columns_are_filled_while_a_long_stream_comes_in() -> None:
     assert "pandas" in sys.modules
     capture = received(pieces(wire(text_events(20_000)), 4096))
-    assert capture._framed >= 16_000
-    before = capture._framed
+    assert capture._filling.count >= 16_000
+    before = capture._filling.count
     capture.forget_columns()
     assert len(capture.events()) == len(capture) > before
     decoder = EventDecoder()
@@ -64,6 +64,19 @@ def test_nothing_is_filled_where_pandas_is_not_at_work() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["20008", "False", "False"]
+
+
+def test_a_failure_to_fill_ends_no_stream(monkeypatch) -> None:
+    def fails(*_args: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("nbresponses.capture.event_columns.EventColumns.extend_batch", fails)
+    capture = received(pieces(wire(text_events(20_000)), 4096))
+    assert len(capture) == 20_008
+    with pytest.raises(RuntimeError, match="broken"):
+        capture.events()
+    monkeypatch.undo()
+    assert len(capture.events()) == 20_008
 
 
 def test_frames_can_be_asked_for_while_a_stream_comes_in() -> None:
