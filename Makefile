@@ -40,6 +40,7 @@ format: $(VENV)/installed-check
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m benchmarks.decode
+	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.live_view
 
 js:

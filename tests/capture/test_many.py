@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from nbresponses import Capture, CaptureError, Captures, load
+from nbresponses import Capture, CaptureError, Captures, Client, DemoServer, load
 from nbresponses.capture import schema
 from nbresponses.capture.many import files_of
 
@@ -75,6 +75,19 @@ def test_a_progress_bar_on_long_loads_only(folder, capfd) -> None:
     read: list[int] = []
     Capture.load(folder / "a.jsonl", progress=read.append)
     assert sum(read) == (folder / "a.jsonl").stat().st_size
+
+
+def test_a_stream_in_flight_has_frames_of_what_has_come() -> None:
+    with DemoServer(delay=0.002) as server, Client(base_url=server.base_url, api_key="k") as client:
+        with client.stream(model="demo-text", input="x") as stream:
+            for event in stream:
+                if event.type == "response.output_text.delta":
+                    break
+            rows = len(stream.capture.events())
+            assert stream.capture.responses()["ending"].isna().tolist() == [True]
+            stream.until_done()
+        assert len(stream.capture.events()) > rows >= 4
+        assert stream.capture.responses()["ending"].tolist() == ["completed"]
 
 
 # ── Parts of a capture ───────────────────────────────────────────────────────────────────────────────────────────────

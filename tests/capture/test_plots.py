@@ -39,7 +39,7 @@ NAMES = [name for name in plots.__all__ if name.startswith("plot_")]
 
 @pytest.fixture(scope="module")
 def lively():
-    spec = importlib.util.spec_from_file_location("pictures", HERE / "pictures.py")
+    spec = importlib.util.spec_from_file_location("lively", HERE / "lively.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.lively()
