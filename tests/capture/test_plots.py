@@ -189,6 +189,13 @@ def test_what_others_wrote_is_drawn_as_text(new_tape) -> None:
     assert "$x$" in texts
 
 
+def test_lines_of_a_lineage_are_dashed_where_they_leave_a_lane(lively) -> None:
+    frame = lively.lineage()
+    arrows = plots.plot_lineage(lively).patches
+    assert [arrow.get_linestyle() for arrow in arrows] == ["--" if fork else "-" for fork in frame["fork"][1:]]
+    assert len({arrow.get_linestyle() for arrow in arrows}) == 2
+
+
 def test_a_text_is_broken_at_the_columns_and_cut_after_the_lines(tape) -> None:
     tape.created(1)
     for word in ["one ", "two\n", "three ", "fourfivesix ", "seven"]:

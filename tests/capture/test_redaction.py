@@ -104,6 +104,22 @@ def test_words_of_the_api_stay_and_texts_keep_their_length(tape) -> None:
     assert event["item"]["role"] == "assistant"
 
 
+def test_the_bytes_of_a_token_are_its_text_and_go_too(tape) -> None:
+    top = {"token": "Hi", "logprob": -0.5, "bytes": [72, 105]}
+    tape.text(1, "Hi", logprobs=[top | {"top_logprobs": [top]}])
+    [token] = tape.capture.redacted()[0].facts()["logprobs"]
+    for each in (token, *token["top_logprobs"]):
+        assert (each["token"], each["logprob"], each["bytes"]) == ("xx", -0.5, [120, 120])
+
+
+def test_names_that_users_gave_go_also_where_the_api_has_the_same(tape) -> None:
+    free = {"text": 5, "status": "completed", "usage": {"input": True}}
+    tape.sent(1, metadata=free, text={"format": {"schema": {"properties": free}}})
+    body = tape.capture.redacted()[0].facts()
+    for told in (body["metadata"], body["text"]["format"]["schema"]):
+        assert not {"text", "status", "usage", "input", "completed", "properties"} & set(json.dumps(told).split('"'))
+
+
 def test_the_same_id_becomes_the_same_other(tape) -> None:
     tape.sent(1, "plan").created(2, "resp_0123456789", "plan").ended(3, "resp_0123456789", "plan")
     tape.sent(4, "builder", previous_response_id="resp_0123456789").created(5, "resp_9876543210", "builder")
