@@ -12,6 +12,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TESTS ?= tests
+# A process for each core, up to four; a file's tests stay together, and only one process drives the browser.
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo test test-full check format bench js chromium clean
 .DEFAULT_GOAL := demo
@@ -20,10 +22,10 @@ demo: $(VENV)/installed-demo
 	$(BIN)/python notebooks/run.py
 
 test: $(VENV)/installed-test chromium
-	$(BIN)/python -m pytest -q -m "not slow" $(TESTS)
+	$(PYTEST) -m "not slow" $(TESTS)
 
-test-full: $(VENV)/installed-test chromium
-	$(BIN)/python -m pytest -q $(TESTS)
+test-full: test
+	$(BIN)/python -m pytest -q -m slow $(TESTS)
 	@for p in $(PYTHONS); do \
 	    $$p -c '' 2>/dev/null || { echo "$$p: not here, not tested"; continue; }; \
 	    $(MAKE) --no-print-directory test VENV=.venv-$$p PYTHON=$$p || exit 1; \

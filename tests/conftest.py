@@ -19,7 +19,8 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 CASES = Path(__file__).parent / "data" / "cases"
-FACTS = pytest.StashKey[list[str]]()
+TOLD = "told"
+"""The property of a test's report that holds a line for the end of the run."""
 
 
 def streams_folder() -> Path:
@@ -53,7 +54,11 @@ def missing_streams() -> None:
 @pytest.fixture
 def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Takes a line that is printed at the end of the run, whatever the verbosity."""
-    return request.config.stash[FACTS].append
+
+    def tell(line: str) -> None:
+        request.node.user_properties.append((TOLD, line))  # what a worker process hands to the one that prints
+
+    return tell
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +79,6 @@ def stream_file(request: pytest.FixtureRequest) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[FACTS] = []
     settings.register_profile("nbresponses", deadline=None)  # a busy machine is not a failure
     settings.load_profile("nbresponses")
     config.addinivalue_line("markers", "cases(*areas): run once for each case of these areas, given as `case`")
@@ -91,8 +95,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", chosen, ids=[case["id"] for case in chosen])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.stash[FACTS]:
-        terminalreporter.section("measured on the captured streams")
-        for line in config.stash[FACTS]:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In several processes: a file's tests share one, since they share its fixtures; those of the browser too, since
+    two browsers at a time are more than two cores can bear."""
+    for item in items:
+        folder = item.path.parent.name
+        item.add_marker(pytest.mark.xdist_group(folder if folder == "browser" else str(item.path.relative_to(ROOT))))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    lines = [line for report in reports for name, line in report.user_properties if name == TOLD]
+    if lines:
+        terminalreporter.section("measured")
+        for line in lines:
             terminalreporter.line(line)
