@@ -61,7 +61,7 @@ class Api:
         extra_query: Mapping[str, Any] | None = None,
     ) -> Exchange:
         """A checked request, ready to run. RequestError if it cannot be sent."""
-        secret = self._secret(extra_headers)
+        secret = self._secret(extra_headers, extra_query)
         query = dict(extra_query or {})
         resume = Resume(
             stream=partial(self._stream_call, query=query),
@@ -160,7 +160,7 @@ class Api:
         extra_query: Mapping[str, Any] | None = None,
         timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
     ) -> dict[str, Any]:
-        secret = self._secret(extra_headers)
+        secret = self._secret(extra_headers, extra_query)
         call = self._call(method, path, body=body, query=extra_query)
         watch = Watch(Timeouts.of(timeout, self.settings.timeouts), call.url)
         attempt = partial(self._answer, call, secret, watch)
@@ -192,10 +192,10 @@ class Api:
 
     def sendable_secret(self) -> Secret:
         """What authorises a connection that others open. RequestError where it must not be sent."""
-        return self._secret(None)
+        return self._secret(None, None)
 
-    def _secret(self, extra_headers: ExtraHeaders) -> Secret:
-        secret = self.settings.secret.with_headers(extra_headers)
+    def _secret(self, extra_headers: ExtraHeaders, extra_query: Mapping[str, Any] | None) -> Secret:
+        secret = self.settings.secret.with_headers(extra_headers).with_query(extra_query)
         self.settings.check_sendable(secret, needs_key=self._needs_key)
         return secret
 

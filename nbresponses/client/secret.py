@@ -1,7 +1,7 @@
 """What authorises a request, kept out of sight: no repr, text, pickle or local variable of a traceback shows it.
 
 A traceback can show the local variables of its frames, so every function here that may raise holds secrets only as
-`Hidden`. Headers are secrets too: some servers take the key in a header of their own (`api-key`).
+`Hidden`. Headers are secrets too: some servers take the key in a header of their own (`api-key`), others in the query.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ T = TypeVar("T")
 _MASK = "***"
 _UNSENDABLE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-_CREDENTIALS = re.compile(r"authorization|cookie|api-?key|token|secret|signature", re.IGNORECASE)
+_CREDENTIALS = re.compile(
+    r"authorization|cookie|api[-_]?key|subscription-key|token|secret|signature|^(key|sig|code)$", re.IGNORECASE
+)
 _SHORTEST_SCRUBBED = 8  # characters; what is shorter is no key, and could stand in any text
 
 
@@ -54,17 +56,19 @@ def hidden(value: T | Hidden[T]) -> Hidden[T]:
 
 
 class Secret:
-    """The key and the headers of a client. Making one never raises; `check()` does."""
+    """The key, the headers and the query of a client. Making one never raises; `check()` does."""
 
-    __slots__ = ("_headers", "_key", "_seen")
+    __slots__ = ("_headers", "_key", "_query", "_seen")
 
     def __init__(
         self,
         key: str | Callable[[], str] | Hidden[Any] | None = None,
         headers: Mapping[str, str] | Hidden[Any] | None = None,
+        query: Mapping[str, Any] | Hidden[Any] | None = None,
     ) -> None:
         self._key: Hidden[Any] = hidden(key)
         self._headers: Hidden[Any] = hidden(headers)
+        self._query: Hidden[Any] = hidden(query)
         self._seen: Hidden[set[str]] = Hidden(set())  # keys that a function has given
 
     def check(self) -> None:
@@ -80,13 +84,17 @@ class Secret:
 
     def with_key(self, key: str | Callable[[], str] | Hidden[Any] | None) -> Secret:
         """This one with another key, unless it is None or empty."""
-        return Secret(key, self._headers) if hidden(key).reveal() else self
+        return Secret(key, self._headers, self._query) if hidden(key).reveal() else self
 
     def with_headers(self, headers: Mapping[str, str] | Hidden[Any] | None) -> Secret:
         """This one with headers that replace those of the same name, unchecked if they are no mapping."""
         if not hidden(headers).reveal():
             return self
-        return Secret(self._key, _laid_over(self._headers, hidden(headers)))
+        return Secret(self._key, _laid_over(self._headers, hidden(headers)), self._query)
+
+    def with_query(self, query: Mapping[str, Any] | None) -> Secret:
+        """This one, that knows also what authorises in the query of an address."""
+        return Secret(self._key, self._headers, {**(self._query.reveal() or {}), **query}) if query else self
 
     def headers(self) -> dict[str, str]:
         """What goes on a request, now: a key that is a function is asked each time."""
@@ -99,13 +107,14 @@ class Secret:
     @property
     def authorises(self) -> bool:
         """Whether a request carries anything that must not be overheard."""
-        names = self._headers.reveal() or ()
+        names = (*(self._headers.reveal() or ()), *(self._query.reveal() or ()))
         return self._key.reveal() is not None or any(_CREDENTIALS.search(name) for name in names)
 
     def values(self) -> tuple[str, ...]:
         """The texts to take out of whatever a server sends back, the longest first."""
         found = {value for name, value in (self._headers.reveal() or {}).items() if _CREDENTIALS.search(name)}
         found |= {value.partition(" ")[2].strip() for value in found}
+        found |= {str(value) for name, value in (self._query.reveal() or {}).items() if _CREDENTIALS.search(name)}
         found |= self._seen.reveal()
         if isinstance(self._key.reveal(), str):
             found.add(self._key.reveal().strip())

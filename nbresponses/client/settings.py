@@ -58,10 +58,11 @@ class Settings:
             raise RequestError("max_retries", "must be a whole number, 0 or above")
         if isinstance(max_event_bytes, bool) or not isinstance(max_event_bytes, int) or max_event_bytes < 1:
             raise RequestError("max_event_bytes", "must be a number of bytes above 0")
+        query = {**query_in_url, **(query or {})}
         return cls(
             base_url=url,
-            secret=secret,
-            query=MappingProxyType({**query_in_url, **(query or {})}),
+            secret=secret.with_query(query),
+            query=MappingProxyType(query),
             timeouts=Timeouts.of(timeout),
             max_retries=max_retries,
             allow_insecure=allow_insecure,

@@ -195,6 +195,26 @@ def test_a_key_that_is_repeated_in_a_stream_is_taken_out(serve, wire, key, clien
         assert b"I am ***" in kept
 
 
+@pytest.mark.parametrize("name", ["api-key", "api_key", "key", "subscription-key", "sig", "access_token"])
+def test_a_key_of_the_query_is_taken_out_of_what_comes_back(serve, wire, client_of, name):
+    answer = [wire.CHUNKED, wire.chunk(wire.created(0) + wire.delta(f"{AZURE} in {name}", 1)), wire.LAST_CHUNK]
+    refused = wire.error(401, {"error": {"message": f"bad key {AZURE}"}})
+    for settings, options in (({"query": {name: AZURE}}, {}), ({}, {"extra_query": {name: AZURE}})):
+        server = serve(answer, [refused])
+        client = client_of(server, max_retries=0, **settings)
+        assert client.stream("x", **options).until_done().response.output_text == f"*** in {name}"
+        with pytest.raises(NBResponsesError) as caught:
+            client.create("x", **options)
+        assert AZURE not in str(caught.value) + repr(caught.value) + repr(vars(caught.value))
+        assert AZURE not in repr(client)
+
+
+def test_what_a_query_says_else_is_no_secret(serve, wire, client_of):
+    server = serve([wire.CHUNKED, wire.chunk(wire.delta("2025-04-01-preview", 0)), wire.LAST_CHUNK])
+    stream = client_of(server, query={"api-version": "2025-04-01-preview"}).stream("x")
+    assert stream.until_done().response.output_text == "2025-04-01-preview"
+
+
 def test_captures_hold_no_headers(serve, wire, key, client_of, tmp_path):
     server = serve([wire.CHUNKED, wire.chunk(wire.answer("a")), wire.LAST_CHUNK])
     stream = client_of(server, headers={"api-key": AZURE}).stream("x", extra_headers={"X-More": "more-secret"})
@@ -215,7 +235,12 @@ def test_a_short_value_is_not_hunted_in_texts(serve, wire, client_of):
 
 @pytest.mark.parametrize("base_url", ["http://192.168.1.9/v1", "http://example.com:8000", "http://0.0.0.0/v1"])
 def test_a_key_does_not_cross_the_network_unencrypted(base_url, key):
-    for settings in ({"api_key": key}, {"headers": {"api-key": AZURE}}, {"headers": {"Authorization": "Basic abc"}}):
+    for settings in (
+        {"api_key": key},
+        {"headers": {"api-key": AZURE}},
+        {"headers": {"Authorization": "Basic abc"}},
+        {"query": {"api-key": AZURE}},
+    ):
         for kind in (Client, AsyncClient):
             client = kind(base_url=base_url, **settings)
             with pytest.raises(RequestError, match="allow_insecure=True") as caught:
