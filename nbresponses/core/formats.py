@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbresponses.core.partial_json import open_partial
-from nbresponses.core.schemas import is_strict, read_as, schema_of, strict
+from nbresponses.core.schemas import Shape
+from nbresponses.core.strict import is_strict, strict
 from nbresponses.errors import FormatError, RequestError
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ _WRAP = "value"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What `text_format=` asked for. `type` is None where it was a schema; `body` goes into `text.format`."""
+    """What `text_format=` asked for. `shape` is None where it was a schema; `body` goes into `text.format`."""
 
-    type: Any
+    shape: Shape | None
     body: dict[str, Any]
     wrapped: bool = False
 
@@ -55,22 +56,35 @@ class Format:
 
     def read(self, text: str) -> Any:
         """A whole answer. FormatError ("invalid") if it is no JSON, or doesn't fit the type."""
-        fenced = _FENCED.fullmatch(text)
         try:
-            value = msgspec.json.decode(fenced[1] if fenced else text)
-            if self.wrapped:
-                value = value[_WRAP]
-            return value if self.type is None else read_as(value, self.type)
+            value = self._opened(text)
+            return value if self.shape is None else self.shape.read(value)
+        except FormatError:
+            raise
         except RecursionError:
-            raise FormatError("invalid", "the answer does not fit the format: it is nested too deeply") from None
-        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
-            problem = f"there is no {_WRAP!r} in it" if isinstance(error, (KeyError, TypeError)) else str(error)
-            raise FormatError("invalid", f"the answer does not fit the format: {problem}") from None
+            raise _invalid("it is nested too deeply") from None
+        except ValueError as error:  # msgspec's and pydantic's are of this kind
+            raise _invalid(str(error)) from None
+        except Exception as error:  # whatever the user's own class raises when it is made
+            raise _invalid(f"{type(error).__name__}: {error}") from error
+
+    def _opened(self, text: str) -> Any:
+        fenced = _FENCED.fullmatch(text)
+        value = msgspec.json.decode(fenced[1] if fenced else text)
+        if not self.wrapped:
+            return value
+        if not isinstance(value, dict) or _WRAP not in value:
+            raise _invalid(f"there is no {_WRAP!r} in it")
+        return value[_WRAP]
 
     def so_far(self, text: str) -> Any:
         """What has come of it, as plain dicts and lists; None where nothing has."""
         value = open_partial(text)
         return value.get(_WRAP) if self.wrapped and isinstance(value, dict) else value
+
+
+def _invalid(problem: str) -> FormatError:
+    return FormatError("invalid", f"the answer does not fit the format: {problem}")
 
 
 def format_of(wanted: Any) -> Format:
@@ -84,16 +98,17 @@ def format_of(wanted: Any) -> Format:
     if isinstance(wanted, Mapping):
         return _given(dict(wanted))
     try:
-        schema = schema_of(wanted)
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        shape = Shape.of(wanted)
+    except Exception as error:  # msgspec's, or any of pydantic's
         raise RequestError("text_format", f"no schema can be made of it: {error}") from None
+    schema = dict(shape.schema)
     wrapped = schema.get("type") != "object" or "properties" not in schema
     if wrapped:
         defs = schema.pop("$defs", None)
         schema = {"type": "object", "properties": {_WRAP: schema}, "required": [_WRAP], "additionalProperties": False}
         schema |= {"$defs": defs} if defs else {}
     strict_schema = strict(schema)
-    return Format(wanted, _body(_name_of(wanted), strict_schema or schema, strict=strict_schema is not None), wrapped)
+    return Format(shape, _body(_name_of(wanted), strict_schema or schema, strict=strict_schema is not None), wrapped)
 
 
 def _given(schema: dict[str, Any]) -> Format:

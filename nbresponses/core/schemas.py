@@ -1,29 +1,48 @@
-"""Python types → JSON schemas as the API's strict mode wants them, and JSON values → those types. Runs no user code
-but the validators of the user's own models.
+"""Python types → JSON schemas, and JSON values → those types. Runs no user code but the validators of the user's own
+classes.
 
-Rules of strict mode (source: the API's guide to structured outputs)
-1. Every object lists all its properties as required and allows no others.
-2. No defaults, no `oneOf`, no siblings beside a `$ref`.
-3. What takes any key or any value (a dict, `Any`) or has a place for each element (a tuple) has no strict form.
-
-msgspec knows the types; pydantic models, told by their methods, bring their own schema and their own reading.
+msgspec knows the types. Pydantic models, told by their methods, bring their own schema and their own reading; a type
+that holds a pydantic dataclass is left to pydantic as a whole, because msgspec takes it for a plain one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints, is_typeddict
 
 import msgspec
+
+from nbresponses.core.strict import referred, without_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_strict", "read_as", "schema_of", "strict"]
+__all__ = ["Shape", "read_as", "schema_of"]
 
 _REF = "#/$defs/{name}"
-_DROPPED = frozenset({"default", "discriminator"})
-_NAMED = ("properties", "$defs", "definitions")  # objects whose keys are names, not keywords
-_HOLDERS = ("anyOf", "allOf", "oneOf")
+_PYDANTIC_REF = "#/$defs/{model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A type with its schema: what a model is told of it, and how what the model sends is read."""
+
+    type: Any
+    schema: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, type_: Any) -> Shape:
+        """Raises TypeError (or ValueError, or an error of pydantic) where the type has no schema."""
+        return cls(type_, schema_of(type_))
+
+    def read(self, value: Any) -> Any:
+        """A plain JSON value as the type; null where strict mode wants it leaves a property out.
+
+        Raises ValueError (msgspec's or pydantic's) that says where it does not fit, and what the class itself raises.
+        """
+        return read_as(without_nulls(value, self.schema), self.type)
 
 
 def is_model(type_: Any) -> bool:
@@ -37,7 +56,9 @@ def schema_of(type_: Any) -> dict[str, Any]:
     Raises TypeError where the type has none.
     """
     if is_model(type_):
-        return _inlined(dict(type_.model_json_schema(ref_template="#/$defs/{model}")))
+        return _inlined(dict(type_.model_json_schema(ref_template=_PYDANTIC_REF)))
+    if _left_to_pydantic(type_):
+        return _inlined(dict(_adapter(type_).json_schema(ref_template=_PYDANTIC_REF)))
     (schema,), defs = msgspec.json.schema_components([type_], schema_hook=_model_schema, ref_template=_REF)
     schema, found = dict(schema), dict(defs)
     for holder in [schema, *found.values()]:
@@ -47,7 +68,7 @@ def schema_of(type_: Any) -> dict[str, Any]:
 
 def _model_schema(type_: type) -> dict[str, Any]:
     if is_model(type_):
-        schema: dict[str, Any] = type_.model_json_schema(ref_template="#/$defs/{model}")  # type: ignore[attr-defined]
+        schema: dict[str, Any] = type_.model_json_schema(ref_template=_PYDANTIC_REF)  # type: ignore[attr-defined]
         return schema
     raise NotImplementedError
 
@@ -67,7 +88,7 @@ def _hoist(schema: Any, found: dict[str, Any]) -> None:
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
     """With the object itself at the root, where the schema of a class is only a reference to its definition."""
-    name = _referred(schema)
+    name = referred(schema)
     defs = schema.get("$defs") or {}
     if name is None or name not in defs:
         return schema
@@ -76,11 +97,6 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
     if not any(reference == schema["$ref"] for reference in _references(defs)):
         del rest[name]
     return {**root, "$defs": rest} if rest else root
-
-
-def _referred(schema: Any) -> str | None:
-    reference = schema.get("$ref") if isinstance(schema, dict) else None
-    return reference.rpartition("/")[2] if isinstance(reference, str) else None
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -94,71 +110,13 @@ def _references(schema: Any) -> Iterator[str]:
             yield from _references(entry)
 
 
-# ── Strict mode ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def strict(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema in strict form; None where it has none (rule 3)."""
-    defs = schema.get("$defs") or {}
-    done: dict[str, Any] | None = _strict(schema, defs)
-    return done if done is not None and done.get("type") == "object" and is_strict(done) else None
-
-
-def _strict(schema: Any, defs: dict[str, Any]) -> Any:
-    if isinstance(schema, list):
-        return [_strict(entry, defs) for entry in schema]
-    if not isinstance(schema, dict):
-        return schema
-    name = _referred(schema)
-    if name is not None and set(schema) - {"$ref", "$defs", *_DROPPED} and name in defs:
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**defs[name], **rest}
-    result: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in _DROPPED:
-            continue
-        if key in _NAMED and isinstance(value, dict):
-            result[key] = {name: _strict(entry, defs) for name, entry in value.items()}
-        elif key in {"enum", "const", "required", "examples"}:
-            result[key] = value
-        else:
-            result["anyOf" if key == "oneOf" else key] = _strict(value, defs)
-    if result.get("type") == "object" and ("properties" in result or "additionalProperties" not in result):
-        result.setdefault("properties", {})
-        result["required"] = list(result["properties"])
-        if not result.get("additionalProperties"):
-            result["additionalProperties"] = False
-    return result
-
-
-def is_strict(schema: Any) -> bool:
-    """Whether a schema is in strict form as it stands."""
-    if not isinstance(schema, dict):
-        return False
-    if schema.get("type") == "object":
-        properties = schema.get("properties")
-        if schema.get("additionalProperties") is not False or not isinstance(properties, dict):
-            return False
-        if set(schema.get("required") or ()) != set(properties):
-            return False
-    if "prefixItems" in schema or "oneOf" in schema or not _says_what(schema):
-        return False
-    inner = [entry for name in _NAMED for entry in (schema.get(name) or {}).values()]
-    inner += [entry for name in _HOLDERS for entry in schema.get(name) or ()]
-    if schema.get("type") == "array":
-        inner.append(schema.get("items"))
-    return all(is_strict(entry) for entry in inner)
-
-
-def _says_what(schema: dict[str, Any]) -> bool:
-    return any(name in schema for name in ("type", "enum", "const", "$ref", *_HOLDERS))
-
-
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_as(value: Any, type_: Any) -> Any:
     """A plain JSON value as `type_`. Raises ValueError (msgspec's or pydantic's) that says where it doesn't fit."""
+    if _left_to_pydantic(type_):
+        return _adapter(type_).validate_python(value)
     return msgspec.convert(value, type_, dec_hook=_read_model)
 
 
@@ -166,3 +124,25 @@ def _read_model(type_: type, value: Any) -> Any:
     if is_model(type_):
         return type_.model_validate(value)  # type: ignore[attr-defined]
     raise NotImplementedError
+
+
+# ── Dataclasses of pydantic ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _left_to_pydantic(type_: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a pydantic dataclass is in it, at any depth."""
+    if id(type_) in seen or is_model(type_):
+        return False
+    if dataclasses.is_dataclass(type_) and hasattr(type_, "__pydantic_validator__"):
+        return True
+    inner = list(get_args(type_))
+    if isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_typeddict(type_)):
+        try:
+            inner += get_type_hints(type_).values()
+        except (NameError, TypeError):
+            return False  # msgspec says what cannot be read
+    return any(_left_to_pydantic(entry, seen | {id(type_)}) for entry in inner)
+
+
+def _adapter(type_: Any) -> Any:
+    return sys.modules["pydantic"].TypeAdapter(type_)  # imported already: the user's class is made by it

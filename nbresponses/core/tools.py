@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import msgspec
 
 from nbresponses.core.docstrings import read_docstring
-from nbresponses.core.schemas import read_as, schema_of, strict
+from nbresponses.core.schemas import Shape, read_as
+from nbresponses.core.strict import strict
 from nbresponses.core.wire import WireObject, open_json
 from nbresponses.errors import DecodeError, RequestError
 
@@ -43,7 +44,7 @@ class Parameter:
     """One parameter of a tool's function. `nullable`: null stands for the default, which the schema cannot say."""
 
     name: str
-    type: Any
+    shape: Shape
     positional: bool
     nullable: bool
 
@@ -94,9 +95,11 @@ class Tool:
 
 def _read(value: Any, parameter: Parameter) -> Any:
     try:
-        return read_as(value, parameter.type)
-    except (ValueError, msgspec.MsgspecError) as error:
+        return parameter.shape.read(value)
+    except ValueError as error:
         raise ValueError(f"argument {parameter.name!r}: {error}") from None
+    except Exception as error:  # whatever the user's own class raises when it is made
+        raise ValueError(f"argument {parameter.name!r}: {type(error).__name__}: {error}") from error
 
 
 def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) -> Tool:
@@ -110,7 +113,7 @@ def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) ->
         raise RequestError("tools", f"a function or a dict is expected, not {type(function).__name__}")
     if len(name) > _NAME_LENGTH or not name.isascii() or not name.replace("-", "_").replace("_", "a").isalnum():
         raise RequestError("tools", f"{name!r} is no name for a tool: letters, digits, _ and -, {_NAME_LENGTH} at most")
-    told, notes = read_docstring(inspect.getdoc(function))
+    told, notes = read_docstring(inspect.getdoc(_inner(function)))
     hints = _hints(function, name)
     parameters: list[Parameter] = []
     properties: dict[str, Any] = {}
@@ -120,21 +123,19 @@ def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) ->
         if entry.kind in _VARIABLE:
             raise RequestError("tools", f"{name}(): a model cannot give *{entry.name}; name each parameter")
         type_, note = _described(hints.get(entry.name, Any))
-        schema = _schema(type_, name, entry.name)
+        shape = _shape(type_, name, entry.name)
+        schema = dict(shape.schema)
         defs.update(schema.pop("$defs", {}))
         nullable = entry.default is not _NO_DEFAULT and not _takes_null(type_)
         if entry.default is not _NO_DEFAULT:
             optional.append(entry.name)
         text = notes.get(entry.name) or note
         properties[entry.name] = {**schema, **({"description": text} if text else {})}
-        parameters.append(Parameter(entry.name, type_, entry.kind is entry.POSITIONAL_ONLY, nullable))
+        parameters.append(Parameter(entry.name, shape, entry.kind is entry.POSITIONAL_ONLY, nullable))
     definition: dict[str, Any] = {"type": "function", "name": name}
     if told:
         definition["description"] = told
-    nullable_names = {parameter.name for parameter in parameters if parameter.nullable}
-    definition |= _parameters(
-        properties, defs, optional=optional, nullable=nullable_names, strict_mode=strict_mode, name=name
-    )
+    definition |= _parameters(properties, defs, optional=optional, strict_mode=strict_mode, name=name)
     return Tool(name, function, definition, tuple(parameters))
 
 
@@ -143,39 +144,33 @@ def _parameters(
     defs: dict[str, Any],
     *,
     optional: list[str],
-    nullable: set[str],
     strict_mode: bool | None,
     name: str,
 ) -> dict[str, Any]:
     """The fields `parameters` and `strict` of a definition. In strict mode an optional parameter takes null instead."""
-    more = {"$defs": defs} if defs else {}
-    if strict_mode is not False:
-        wanted = {key: _or_null(entry) if key in nullable else entry for key, entry in properties.items()}
-        schema = strict({"type": "object", "properties": wanted, **more})
-        if schema is not None:
-            return {"parameters": schema, "strict": True}
-        if strict_mode:
-            raise RequestError("tools", f"{name}() has no strict form: a parameter takes any key or any value")
     required = [key for key in properties if key not in optional]
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
-    return {"parameters": schema, "strict": False}
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    note = {"description": schema["description"]} if "description" in schema else {}
-    inner = {key: value for key, value in schema.items() if key != "description"}
-    return {"anyOf": [inner, {"type": "null"}], **note}
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    schema |= {"$defs": defs} if defs else {}
+    in_strict_form = strict(schema) if strict_mode is not False else None
+    if in_strict_form is None and strict_mode:
+        raise RequestError("tools", f"{name}() has no strict form: a parameter takes any key or any value")
+    return {"parameters": in_strict_form or schema, "strict": in_strict_form is not None}
 
 
 def _name_of(function: Any) -> str:
-    while hasattr(function, "func"):  # functools.partial
-        function = function.func
+    function = _inner(function)
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _hints(function: Any, name: str) -> dict[str, Any]:
+def _inner(function: Any) -> Any:
+    """The function that `functools.partial` holds."""
     while hasattr(function, "func"):
         function = function.func
+    return function
+
+
+def _hints(function: Any, name: str) -> dict[str, Any]:
+    function = _inner(function)
     if not inspect.isroutine(function):
         function = type(function).__call__
     try:
@@ -192,10 +187,10 @@ def _described(type_: Any) -> tuple[Any, str]:
     return type_, ""
 
 
-def _schema(type_: Any, function: str, parameter: str) -> dict[str, Any]:
+def _shape(type_: Any, function: str, parameter: str) -> Shape:
     try:
-        return schema_of(type_)
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        return Shape.of(type_)
+    except Exception as error:  # msgspec's, or any of pydantic's
         raise RequestError("tools", f"{function}(), parameter {parameter!r}: {error}") from None
 
 

@@ -16,7 +16,7 @@ from nbresponses.core.formats import format_of
 from nbresponses.core.partial_json import open_partial
 from nbresponses.core.request import Request
 from nbresponses.core.response import Response
-from nbresponses.core.schemas import is_strict
+from nbresponses.core.strict import is_strict
 from nbresponses.errors import FormatError, RequestError
 
 

@@ -11,7 +11,8 @@ import pydantic
 import pytest
 
 from nbresponses.core.docstrings import read_docstring
-from nbresponses.core.schemas import is_strict, schema_of, strict
+from nbresponses.core.schemas import schema_of
+from nbresponses.core.strict import is_strict, strict
 from nbresponses.core.tools import ToolCall, answer_item, calls_in, refusal_item, tool_of
 from nbresponses.core.wire import WireObject
 from nbresponses.errors import RequestError
@@ -154,7 +155,9 @@ def test_annotations_partials_methods_and_positional_parameters() -> None:
     assert tool.definition["parameters"]["properties"]["_item"]["description"] == "what is bought"
     args, named = tool.read('{"_item": "pen", "count": 3}')
     assert tool.function(*args, **named) == 6.0
-    assert tool_of(functools.partial(weather, unit="celsius")).name == "weather"
+    bound = tool_of(functools.partial(weather, unit="celsius"))
+    assert (bound.name, bound.definition["description"]) == ("weather", "The weather of a city.")
+    assert bound.definition["parameters"]["properties"]["city"]["description"] == "where, as a name"
 
 
 def test_what_no_model_can_call_is_refused() -> None:
