@@ -3,6 +3,7 @@
 # make test-full   soaks, other people's servers, every Python that is there
 # make check       format, lint, types
 # make bench       measurements, side by side in one run
+# make notebooks   executes the notebooks and saves their outputs
 # make js          builds the live view's ES module anew (with npm)
 
 PYTHONS ?= python3.13 python3.12 python3.11
@@ -15,7 +16,7 @@ TESTS ?= tests
 # A process for each core, up to four; a file's tests stay together, and only one process drives the browser.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-full check format bench js chromium clean
+.PHONY: demo test test-full check format bench notebooks js chromium clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed-demo
@@ -44,6 +45,9 @@ bench: $(VENV)/installed-test
 	$(BIN)/python -m benchmarks.decode
 	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.live_view
+
+notebooks: $(VENV)/installed-test
+	$(BIN)/python notebooks/execute.py
 
 js:
 	cd js && npm ci --silent && npm run --silent build

@@ -1,8 +1,7 @@
-"""The notebooks run from a clean kernel, `make demo` shows one while it runs, and the saved outputs are static."""
+"""`make demo` shows the first notebook while it runs."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -84,21 +83,10 @@ def test_what_it_saves_is_what_the_repository_has(demo: tuple[list[tuple[float, 
     assert kinds(demo[1]) == kinds(FIRST)
 
 
-def test_saved_outputs_are_static_and_small() -> None:
-    for path in NOTEBOOKS.glob("*.ipynb"):
-        text = path.read_text(encoding="utf-8")
-        assert len(text) < 400_000, path  # plots are pictures
-        notebook = json.loads(text)
-        nbformat.validate(notebook)
-        assert "widgets" not in notebook["metadata"]
-        assert "application/vnd.jupyter.widget-view+json" not in text
-        assert "<script" not in text
-        for folder in (Path.home(), NOTEBOOKS.parent, Path("/home")):
-            assert f"{folder}/" not in text
-
-
-def test_the_failing_cell_is_marked_and_the_last_one_still_runs() -> None:
-    failing, after = code_cells(FIRST)[-2:]
+def test_the_failing_cell_shows_one_block_and_the_next_one_still_runs() -> None:
+    cells = code_cells(FIRST)
+    place = next(number for number, cell in enumerate(cells) if "raises-exception" in cell.metadata.get("tags", ()))
+    failing, after = cells[place : place + 2]
     assert failing.outputs[-1].output_type == "error"
     assert [line.split(":")[0] for line in failing.outputs[-1].traceback] == [
         *("ResponseFailed", "request id", "kept", "remedy")
