@@ -21,7 +21,18 @@ from IPython.core.error import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["EFFORTS", "HOSTED_TOOLS", "OPTIONS", "Option", "Options", "closest", "help_text", "parse", "split"]
+__all__ = [
+    "EFFORTS",
+    "EXAMPLES",
+    "HOSTED_TOOLS",
+    "OPTIONS",
+    "Option",
+    "Options",
+    "closest",
+    "help_text",
+    "parse",
+    "split",
+]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
@@ -173,15 +184,15 @@ def _name(text: str) -> str:
 
 OPTIONS: tuple[Option, ...] = (
     Option(("-m", "--model"), "MODEL", "the model that answers", completes="model"),
-    Option(("-s", "--instructions"), "TEXT", "instructions (the system message) for this request"),
-    Option(("--reasoning",), "EFFORT", "reasoning effort; asks for a summary too", completes="effort"),
+    Option(("-s", "--instructions"), "TEXT", "instructions for this request"),
+    Option(("--reasoning",), "EFFORT", "reasoning effort, and a summary of the reasoning", completes="effort"),
     Option(("--no-summary",), None, "with --reasoning: do not ask for the summary"),
     Option(("--max-output-tokens",), "N", "upper limit of generated tokens, reasoning included", read=int),
     Option(("--temperature",), "T", "sampling temperature", read=float),
     Option(
         ("--hosted",),
         "TOOL[:key=value,...]",
-        "a tool that the server runs, for example image_generation:partial_images=3; may be repeated",
+        "a tool that the server runs; may be repeated",
         read=_hosted,
         repeats=True,
         completes="hosted",
@@ -196,44 +207,82 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         ("--image",),
         "SOURCE",
-        "show a picture: a path or a variable (figure, array, ...); may be repeated",
+        "show a picture: a path, a link, or a variable with a figure, a PIL image, an array or bytes; may be repeated",
         repeats=True,
         completes="source",
     ),
     Option(
         ("--file",),
         "SOURCE",
-        "show a file: a path or a variable (a DataFrame goes as text); may be repeated",
+        "show a file: a path or a variable; of a DataFrame its rows go along as text; may be repeated",
         repeats=True,
         completes="source",
     ),
     Option(("--format",), "NAME", "answer as an object of this class or JSON schema of the notebook", completes="name"),
-    Option(("--tools",), "NAMES", "functions of the notebook that the model may call: f,g", _names, completes="name"),
-    Option(("--confirm",), None, "ask before each call of a function, and for each approval"),
+    Option(("--tools",), "NAMES", "functions of the notebook that the model may call", _names, completes="name"),
+    Option(
+        ("--confirm",), None, "ask before each call of a function, and for each approval that a server's tool needs"
+    ),
     Option(("--previous",), "ID", "continue from this response"),
     Option(("-c", "--continue"), None, "continue from the last completed answer of this notebook"),
     Option(("--background",), None, "let the server go on with the response when the connection ends"),
-    Option(("--resume",), "ID", "take up a background response, from its first event; needs no cell"),
-    Option(("--cancel-on-interrupt",), None, "with --background or --resume: an interrupt cancels on the server too"),
-    Option(("--lane",), "NAME", "send it over this lane of the notebook's WebSocket", completes="lane"),
+    Option(
+        ("--resume",),
+        "ID",
+        "take up a response that runs or ran in the background, from its first event; needs no cell",
+    ),
+    Option(
+        ("--cancel-on-interrupt",),
+        None,
+        "with --background or --resume: an interrupt cancels on the server too; else it goes on there",
+    ),
+    Option(("--lane",), "NAME", "send it over this lane, continuing its latest answer", completes="lane"),
     Option(("--default-lane",), None, "send it over the lane without a name"),
     Option(("--fork-from",), "LANE", "with --lane: continue from that lane's latest answer", completes="lane"),
     Option(("--new",), None, "with a lane: start anew instead of continuing its latest answer"),
     Option(("--warm-up",), None, "with a lane: prepare the server for the next request, and generate nothing"),
-    Option(("--steer",), None, "with a lane: the cell steers what is running there"),
-    Option(("--no-wait",), None, "return at once; the answer goes on streaming into this output"),
-    Option(("--base-url",), "URL", "the server, ending in /v1 as a rule"),
+    Option(
+        ("--steer",), None, "with a lane: the cell steers what is running there; the answer that follows is shown here"
+    ),
+    Option(("--no-wait",), None, "return at once; the answer goes on streaming into this output while other cells run"),
+    Option(("--base-url",), "URL", "another server, ending in /v1 as a rule"),
     Option(("--insecure",), None, "allow the key to be sent over plain http to a host other than this machine"),
-    Option(("-o", "--out"), "NAME", "also bind the result to this variable", read=_name, completes="name"),
+    Option(("-o", "--out"), "NAME", "bind the result to this variable too", read=_name, completes="name"),
     Option(("--capture",), "FILE", "write every message to this file as it arrives (JSON lines)", completes="file"),
-    Option(("--replay",), "FILE", "show a captured stream again instead of sending anything", completes="file"),
+    Option(
+        ("--replay",), "FILE", "show a captured stream again; nothing is sent, so it needs no cell", completes="file"
+    ),
     Option(("--speed",), "N", "with --replay: 2 is twice as fast, max does not wait (default 1)", read=_speed),
-    Option(("--json",), None, "the cell is the request body, as JSON"),
+    Option(("--json",), None, "the cell is the whole request body, as JSON"),
     Option(("--raw",), None, "send the cell as it stands: {{...}} is not replaced"),
     Option(("-q", "--quiet"), None, "show nothing; the result is in _responses"),
     Option(("--no-widget",), None, "show the answer by display updates, never by a widget"),
     Option(("-N", "--no-execute"), None, "show the request that would be sent, and do not send it"),
 )
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "model": ("-m gpt-5-mini",),
+    "instructions": ('-s "Answer in German."',),
+    "reasoning": ("--reasoning low",),
+    "max-output-tokens": ("--max-output-tokens 500",),
+    "temperature": ("--temperature 0.2",),
+    "hosted": ("--hosted web_search", "--hosted image_generation:partial_images=3"),
+    "param": ("-p store=false", '-p \'text={"verbosity": "low"}\''),
+    "image": ("--image plot.png", "--image figure"),
+    "file": ("--file paper.pdf",),
+    "format": ("--format Book",),
+    "tools": ("--tools weather,look_up",),
+    "previous": ("--previous resp_123",),
+    "resume": ("%responses --resume resp_123",),
+    "lane": ("--lane planner",),
+    "fork-from": ("--lane critic --fork-from planner",),
+    "warm-up": ("%responses --lane planner --warm-up",),
+    "base-url": ("--base-url http://127.0.0.1:8080/v1",),
+    "out": ("-o answer", "%%responses answer << -m gpt-5"),
+    "capture": ("--capture run.jsonl",),
+    "replay": ("%responses --replay run.jsonl",),
+}
+"""Long name of an option → how it is written; docs/magics.md shows them."""
 
 _FIELDS = {"continue": "continue_"}  # a keyword of Python cannot be a field
 _ASSIGNMENT = re.compile(r"\s*([^\s<]+)\s*<<(?!<)\s*(.*)", re.DOTALL)

@@ -45,17 +45,23 @@ class Responses(Configurable):
     summary = Bool(None, allow_none=True, help="Ask for a summary where reasoning is asked for (yes).").tag(config=True)
     max_output_tokens = Integer(None, allow_none=True, help="Upper limit of generated tokens.").tag(config=True)
     temperature = Float(None, allow_none=True, help="Sampling temperature.").tag(config=True)
-    params = Instance(dict, allow_none=True, help="Any other fields of each request.").tag(config=True)
-    base_url = Unicode(None, allow_none=True, help="The server, ending in /v1 as a rule.").tag(config=True)
+    params = Instance(dict, allow_none=True, help="Other fields of each request, as a dict.").tag(config=True)
+    base_url = Unicode(
+        None, allow_none=True, help="The server, ending in /v1 as a rule; set here it comes before OPENAI_BASE_URL."
+    ).tag(config=True)
     api_key_env = Unicode(
         None, allow_none=True, help="Name of the environment variable that holds the key (OPENAI_API_KEY)."
     ).tag(config=True)
     allow_insecure = Bool(None, allow_none=True, help="Send the key over plain http to other machines too (no).").tag(
         config=True
     )
-    timeouts = Instance(dict, allow_none=True, help="Limits in seconds, by name: connect, idle, ...").tag(config=True)
+    timeouts = Instance(
+        dict, allow_none=True, help="Limits in seconds, by name: connect, first_byte, idle, queued, total."
+    ).tag(config=True)
     lanes = Instance(
-        dict, allow_none=True, help="Settings of the lanes' connection, by name: transport, on_uncertain, ..."
+        dict,
+        allow_none=True,
+        help="Settings of the lanes' connection, by name: transport, on_uncertain, on_name_limit, max_age, ...",
     ).tag(config=True)
     max_retries = Integer(None, allow_none=True, help="Retries before the first event.").tag(config=True)
     widget = Bool(None, allow_none=True, help="Use a widget for the live view where possible (yes).").tag(config=True)
