@@ -65,11 +65,13 @@ class Written:
         return f"<Written: {len(self.files)} files, {self.bytes} bytes; rows: {rows}; {self.repaired} repaired>"
 
 
-def write_files(paths: Iterable[str], folder: str | os.PathLike[str], frames: Iterable[str] | None = None) -> Written:
+def write_files(
+    paths: Iterable[str | os.PathLike[str]], folder: str | os.PathLike[str], frames: Iterable[str] | None = None
+) -> Written:
     """Capture files → a dataset, one after the other, so that one at a time is in memory (reading.py says how much)."""
     written = Written()
     for path in paths:
-        written += write_columns(read_columns(path), folder, source=path, frames=frames)
+        written += write_columns(read_columns(path), folder, source=os.fspath(path), frames=frames)
     return written
 
 

@@ -215,6 +215,14 @@ def test_files_become_a_dataset_one_by_one(stream_files, recorder, tmp_path) -> 
         pd.testing.assert_frame_equal(in_order(read(tmp_path / "set", name)), in_order(expected), obj=name)
 
 
+def test_a_file_is_named_by_a_path_or_a_text(tape, tmp_path) -> None:
+    tape.created(1, "r1", model="m")
+    tape.capture.save(path := tmp_path / "one.jsonl")
+    one = write_files([path], tmp_path / "set", frames=["events"])
+    assert one.rows["events"] == 1
+    assert write_files([str(path)], tmp_path / "set", frames=["events"]).files == one.files
+
+
 def test_a_long_file_is_written_in_parts(tape, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("nbresponses.capture.dataset._ROWS", 10)
     tape.created(1, "r1", model="m")
