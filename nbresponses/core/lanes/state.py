@@ -103,6 +103,10 @@ class Lane:
     last: Request | None = None
     latest: str | None = None
     """The id of its latest completed response."""
+    ending: Ending | None = None
+    """How the latest of its requests that are over ended."""
+    error: NBResponsesError | None = None
+    """What ended that one, where it was not the server's word."""
     connection: Connection | None = None
     served: int = 0
     """When it last got a place, on a counter that all lanes share."""
@@ -130,6 +134,8 @@ class Lane:
             "response_id": active.node.id if active is not None and active.node is not None else None,
             "queued": len(self.queue),
             "latest": self.latest,
+            "ending": self.ending,
+            "error": str(self.error) if self.error is not None else None,
             "generation": self.connection.generation if self.connection is not None else 0,
         }
 
@@ -276,6 +282,8 @@ class LaneState:
     ) -> list[Action]:
         """Take the request out; tell its user, unless they know. A response that never began takes its steers along."""
         told = request.over
+        if not told:
+            request.lane.ending, request.lane.error = ending, error
         self.moved = True
         request.take(given)
         del self.requests[request.ticket]
@@ -290,6 +298,7 @@ class LaneState:
     def stop(self, request: Request, ending: Ending, error: NBResponsesError | None, at: float) -> list[Action]:
         """End it for its user; on the server it goes on, and the lane waits."""
         request.take(RequestInput.STOP)
+        request.lane.ending, request.lane.error = ending, error
         request.stopped_at = at
         if request.lane.queue:
             self.alarm(at, self.settings.release_timeout)

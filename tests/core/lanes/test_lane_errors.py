@@ -404,3 +404,20 @@ def test_fields_that_do_not_fit_their_type_do_not_hide_the_end(world):
     w.event("response.completed", "a", response={"id": "r1", "output": []}, sequence_number="seven")
     assert w.ending(ticket) == "completed"
     assert w.table.latest("a") == "r1"
+
+
+def test_a_lane_says_how_its_latest_request_ended(world):
+    w = world()
+    first = w.submit("a")
+    assert [w.table.status(0.0)["lanes"][0][name] for name in ("ending", "error")] == [None, None]
+    w.completed("a", "r1")
+    second = w.submit("a")
+    w.stop(second, error=LaneError("nobody reads it", lane="a"))
+    row = w.table.status(0.0)["lanes"][0]
+    assert (row["state"], row["ending"], row["error"]) == ("stopped", "interrupted", "nobody reads it")
+    w.completed("a", "r2")
+    w.submit("a")
+    w.error("odd", "a")
+    row = w.table.status(0.0)["lanes"][0]
+    assert (row["state"], row["ending"], row["error"]) == ("idle", "error", None), "the server's own word is in its event"
+    assert first in w.ended
