@@ -1,4 +1,4 @@
-"""`%responses` and its commands: what they print. Text only; a key is never printed, only the name of its variable."""
+"""`%responses` and its commands: what they print, or return. A key is never printed, only the name of its variable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
+from nbresponses_magics.data import DATA_COMMANDS
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import closest, help_text
 from nbresponses_magics.records import RECORD_COMMANDS
@@ -31,17 +32,19 @@ Draw that.
 """
 
 
-def run_command(session: Session, words: list[str], shell: Any = None) -> str:
-    """The text that `%responses words…` prints. Without words: settings, endpoint and key variable."""
+def run_command(session: Session, words: list[str], shell: Any = None) -> Any:
+    """The text that `%responses words…` prints, or the value of its cell. Without words: settings, endpoint, key."""
     if not words:
         return _settings(session)
     name, *rest = words
     if name in LANE_COMMANDS:
         return LANE_COMMANDS[name](session.lanes, rest)
+    if name in DATA_COMMANDS:
+        return DATA_COMMANDS[name](session, shell, rest)
     if name in RECORD_COMMANDS:
         return RECORD_COMMANDS[name](session, shell, rest)
     if name not in COMMANDS:
-        known = [*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS]
+        known = [*COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS, *LANE_COMMANDS]
         hint = closest(name, known) or f"; the commands are {', '.join(known)}"
         raise UsageError(f"%responses has no command {name!r}{hint} (a prompt goes into a %%responses cell)")
     if rest:
@@ -87,7 +90,7 @@ def _key(session: Session) -> str:
 
 
 def _help(_session: Session) -> str:
-    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS])
+    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS, *LANE_COMMANDS])
     return f"{EXAMPLES}\n{help_text()}\ncommands:\n  %responses  {commands}"
 
 

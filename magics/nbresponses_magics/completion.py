@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbresponses.capture.schema import FRAMES
+from nbresponses_magics.data import DATA_FLAGS
 from nbresponses_magics.options import EFFORTS, HOSTED_TOOLS, OPTIONS
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class Known:
     models: Iterable[str] = ()
     names: Iterable[str] = field(default=(), repr=False)
     lanes: Iterable[str] = ()
+    records: Iterable[str] = field(default=(), repr=False)
 
 
 def complete(line: str, known: Known) -> tuple[str, list[str]] | None:
@@ -42,6 +46,8 @@ def complete(line: str, known: Known) -> tuple[str, list[str]] | None:
         return None
     words = line[match.end() :].split()
     word = words.pop() if words and not line[-1].isspace() else ""
+    if not match[1] and words and words[0] in DATA_FLAGS:
+        return _of_data(words, word, known)
     before = words[-1] if words else ""
     flag, equals, part = word.partition("=")
     if equals and flag in _BY_FLAG:
@@ -56,6 +62,19 @@ def complete(line: str, known: Known) -> tuple[str, list[str]] | None:
     else:
         candidates = list(_BY_FLAG) if word.startswith("-") else [flag for flag in _BY_FLAG if flag.startswith("--")]
     return word, _starting(word, candidates)
+
+
+def _of_data(words: list[str], word: str, known: Known) -> tuple[str, list[str]]:
+    """For the commands that take a record: its name, a file, and which frame of it."""
+    flags = DATA_FLAGS[words[0]]
+    flag, equals, part = word.partition("=")
+    if "--frame" in flags and (words[-1] == "--frame" or (equals and flag == "--frame")):
+        part = part if equals else word
+        return part, _starting(part, FRAMES)
+    named = any(not after.startswith("-") and before != "--frame" for before, after in pairwise(words))
+    if word.startswith("-") or named:
+        return word, _starting(word, [flag for flag in flags if flag not in words])
+    return word, [*_starting(word, [*known.records, *known.lanes]), *_files(word)]
 
 
 def _value_of(kind: str, word: str, known: Known) -> tuple[str, list[str]]:

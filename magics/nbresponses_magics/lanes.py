@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from nbresponses import Client, LaneBoard
+    from nbresponses import Capture, Client, LaneBoard
     from nbresponses.client.lanes import Lane, LaneManager
     from nbresponses.client.stream import ResponseStream
     from nbresponses.display import LiveView
@@ -138,6 +138,15 @@ class SessionLanes:
             self._board = LaneBoard(list(self._managers.values())[-1])
             self._board.display_once()
         return ""
+
+    def capture(self, name: str | None = None) -> Capture:
+        """The record of all lanes on the connection used last, or of the lane of this name. UsageError without any."""
+        for manager in reversed(self._managers.values()):
+            if name is None:
+                return manager.capture
+            if _lane_name(name) in {row["lane"] for row in manager.status()["lanes"]}:
+                return manager.capture.select(lane=_lane_name(name))
+        raise UsageError(_NONE_YET if name is None else f"no lane {name!r} has been used here")
 
     def close(self) -> None:
         board, self._board = self._board, None

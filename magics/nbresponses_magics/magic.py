@@ -11,6 +11,7 @@ from nbresponses.errors import NBResponsesError
 from nbresponses_magics.cell import run_cell
 from nbresponses_magics.commands import COMMANDS, EXAMPLES, run_command
 from nbresponses_magics.completion import Known
+from nbresponses_magics.data import DATA_COMMANDS, recorded_names
 from nbresponses_magics.failures import explain, without_traceback
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import help_text, parse, split
@@ -36,7 +37,7 @@ class ResponsesMagics(Magics):
 
     @no_var_expand
     @line_cell_magic
-    def responses(self, line: str, cell: str | None = None) -> None:
+    def responses(self, line: str, cell: str | None = None) -> Any:
         if cell is not None:
             run_cell(self.session, self.shell, parse(line), cell)
         elif line.strip() in {"-h", "--help"}:
@@ -47,23 +48,33 @@ class ResponsesMagics(Magics):
                 raise UsageError("a prompt is needed: use a %%responses cell and write it below the line")
             run_cell(self.session, self.shell, options, "")
         else:
-            self._command(split(line))
+            return self._command(split(line))
+        return None
 
     responses.__doc__ = f"The cell is the prompt; the answer streams into the output.\n\n{EXAMPLES}\n{help_text()}"
 
-    def _command(self, words: list[str]) -> None:
+    def _command(self, words: list[str]) -> Any:
+        """Prints a text; anything else is the value of the cell."""
         try:
-            if text := run_command(self.session, words, self.shell):
-                say(text)
+            found = run_command(self.session, words, self.shell)
         except NBResponsesError as error:
             raise without_traceback(error, explain(error)) from None
         except KeyboardInterrupt:
             raise without_traceback(KeyboardInterrupt("interrupted"), "interrupted: what runs goes on") from None
+        if not isinstance(found, str):
+            return found
+        if found:
+            say(found)
+        return None
 
     def known(self) -> Known:
         """What completion may offer from this session."""
         shell: Any = self.shell
         names = [name for name in shell.user_ns if not name.startswith("_") and name not in shell.user_ns_hidden]
         return Known(
-            (*COMMANDS, *RECORD_COMMANDS, *LANE_COMMANDS), self.session.model_names(), names, self.session.lanes.names()
+            commands=(*COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS, *LANE_COMMANDS),
+            models=self.session.model_names(),
+            names=names,
+            lanes=self.session.lanes.names(),
+            records=recorded_names(shell.user_ns),
         )

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
     from nbresponses_magics.options import Options
 
-__all__ = ["add_parts", "format_named", "functions"]
+__all__ = ["add_parts", "format_named", "functions", "is_name", "look_up"]
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a name, or a name with attributes."""
+    return _NAME.fullmatch(text) is not None
 
 
 def look_up(name: str, namespace: Mapping[str, Any], flag: str) -> Any:
@@ -69,6 +74,6 @@ def add_parts(options: Options, namespace: Mapping[str, Any], body: dict[str, An
 
 
 def _named_or_path(source: str, namespace: Mapping[str, Any]) -> Any:
-    if _NAME.fullmatch(source) and source.partition(".")[0] in namespace:
+    if is_name(source) and source.partition(".")[0] in namespace:
         return look_up(source, namespace, source)
     return source

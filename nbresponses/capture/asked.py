@@ -62,8 +62,8 @@ class FrameMethods:
     def responses(self, prices: Mapping[str, Mapping[str, float]] | None = None, *, stall: float = 1.0) -> DataFrame:
         """One row per response: model, status, ending, times to the first event and text, tokens, stalls, error.
 
-        `prices`, per million tokens, fills `cost`: `{"gpt-5.6": {"input": 1.25, "cached": 0.125, "output": 10.0}}`. A
-        model is found by the longest of these names that its own begins with. A stall is `stall` seconds or more
+        `prices`, per million tokens, fills `cost`: `{"gpt-5.6": {"input": 1.25, "cached_input": 0.125, "output": 10}}`.
+        A model is found by the longest of these names that its own begins with. A stall is `stall` seconds or more
         without an event.
         """
         return self._frame("responses", prices=prices, stall=stall)

@@ -135,9 +135,14 @@ def _cost(row: Mapping[str, Any], prices: Mapping[str, Mapping[str, float]]) -> 
     names = [name for name in prices if model is not None and model.startswith(name)]
     if not names or asked is None or answered is None:
         return None
-    price = prices[max(names, key=len)]
-    cached = row["cached_tokens"] or 0
-    full = (asked - cached) * price["input"] + cached * price.get("cached", price["input"])
+    name = max(names, key=len)
+    price, cached = prices[name], row["cached_tokens"] or 0
+    missing = [kind for kind in ("input", "output") if kind not in price]
+    if missing:
+        given = ", ".join(price) or "none"
+        raise ValueError(f"prices: {name!r} has no price for {' and '.join(missing)}; it has {given}")
+    of_cached = price.get("cached_input", price.get("cached", price["input"]))
+    full = (asked - cached) * price["input"] + cached * of_cached
     return float(full + answered * price["output"]) / _MILLION
 
 

@@ -204,7 +204,7 @@ def test_a_repeated_request_counts_from_its_first_sending(tape, cells) -> None:
 
 
 def test_the_cost_is_by_the_longest_name_that_fits(tape, cells) -> None:
-    prices = {"m": {"input": 1.0, "output": 1.0}, "m-1": {"input": 2.0, "cached": 0.5, "output": 10.0}}
+    prices = {"m": {"input": 1.0, "output": 1.0}, "m-1": {"input": 2.0, "cached_input": 0.5, "output": 10.0}}
     for number, model in enumerate(["m-1-mini", "m", "other"]):
         tape.created(1, f"r{number}", model=model).ended(2, f"r{number}", usage=usage(20))
     tape.created(3, "r9", model="m").ended(4, "r9")
@@ -215,6 +215,8 @@ def test_the_cost_is_by_the_longest_name_that_fits(tape, cells) -> None:
         None,
     ]
     assert cells(tape.capture.responses(), "cost") == [None] * 4
+    with pytest.raises(ValueError, match="prices: 'm-1' has no price for output; it has input, cached$"):
+        tape.capture.responses(prices | {"m-1": {"input": 2.0, "cached": 0.5}})
 
 
 def test_ids_that_change_within_a_response_make_one_row(tape, cells) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from nbresponses_magics.commands import COMMANDS, EXAMPLES
+from nbresponses_magics.data import DATA_COMMANDS, DATA_FLAGS
 from nbresponses_magics.lanes import LANE_COMMANDS
 from nbresponses_magics.options import OPTIONS, parse
 from nbresponses_magics.records import RECORD_COMMANDS
 from nbresponses_magics.settings import Responses, read_project
+
+from nbresponses.capture.schema import FRAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "magics.md").read_text(encoding="utf-8")
 FLAGS = {flag for option in OPTIONS for flag in option.flags}
@@ -34,7 +37,7 @@ def test_every_row_names_the_value_as_the_help_does() -> None:
 
 def test_every_flag_on_the_page_exists() -> None:
     prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", prose)) <= FLAGS
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", prose)) <= FLAGS.union(*DATA_FLAGS.values())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("`")[1])
@@ -54,7 +57,13 @@ def test_the_examples_of_the_help_parse() -> None:
 
 def test_every_command_is_told() -> None:
     told = set(re.findall(r"^\| `%responses (\w+)` \|", PAGE, flags=re.MULTILINE))
-    assert told == {*COMMANDS, *LANE_COMMANDS, *RECORD_COMMANDS}
+    assert told == {*COMMANDS, *LANE_COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS}
+
+
+def test_the_frames_of_df_are_told() -> None:
+    told = PAGE[PAGE.index("### `%responses df") : PAGE.index("## Settings")]
+    assert {*FRAMES} <= set(re.findall(r"`(\w+)`", told))
+    assert {*DATA_FLAGS["df"]} <= set(re.findall(r"--\w+", told))
 
 
 def test_every_setting_is_told() -> None:
