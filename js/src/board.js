@@ -6,7 +6,6 @@ import { duration, element } from "./text.js";
 import { tree } from "./tree.js";
 
 const TAIL = 1200; // characters of an answer that a card shows at least; the selected response shows all
-const END = 1e9; // further down than any text: asking for the height first would lay out every card on its own
 
 class Board {
   constructor() {
@@ -73,8 +72,9 @@ class Card {
     this.state = element("span", "nbb-state");
     this.facts = element("span", "nbb-dim");
     this.asked = element("div", "nbb-asked nbb-dim");
-    this.text = element("div", "nbb-text");
-    this.text.tabIndex = 0;
+    this.said = element("div");
+    this.text = element("div", "nbb-text", this.said); // the style keeps its end in sight: asking where the reader is
+    this.text.tabIndex = 0; // would lay out every card by itself, those out of sight too
     this.prompt = field("Continue this lane");
     this.send = button("Send", () => this.ask());
     this.steer = button("Steer", () => this.ask("steer"));
@@ -94,11 +94,6 @@ class Card {
     this.prompt.value = "";
   }
 
-  /** Whether the reader is at the text's end, before anything is drawn. */
-  measure() {
-    this.atEnd = this.text.scrollTop + this.text.clientHeight > this.text.scrollHeight - 8;
-  }
-
   update(row, board) {
     this.row = row;
     grow(this.name, row.name);
@@ -107,8 +102,7 @@ class Card {
     grow(this.asked, row.asked ?? "");
     const whole = board.texts.get(row.response) ?? "";
     const from = Math.floor(Math.max(0, whole.length - TAIL) / 600) * 600; // moves seldom, so that most pieces append
-    grow(this.text, whole.slice(from));
-    if (this.atEnd) this.text.scrollTop = END;
+    grow(this.said, whole.slice(from));
     const running = row.state === "in flight";
     this.steer.hidden = !running;
     this.stop.hidden = !running && !row.queued;
@@ -200,7 +194,6 @@ class View {
 
   draw() {
     this.frame = 0;
-    for (const card of this.cards.values()) card.measure(); // all reading first: one layout for all cards
     for (const [key, row] of this.board.rows) {
       if (!this.cards.has(key)) {
         this.cards.set(key, new Card(this, row));
