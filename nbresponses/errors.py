@@ -50,7 +50,13 @@ __all__ = [
 
 
 class NBResponsesError(Exception):
-    """Root of all errors raised by nbresponses."""
+    """Root of all errors raised by nbresponses.
+
+    `partial` is what came before the error, where a call makes several requests: a `ToolRun` of `run`, a DataFrame of
+    `map`; else None. A KeyboardInterrupt out of these has it too.
+    """
+
+    partial: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)  # their facts, not their text, make them anew

@@ -81,7 +81,7 @@ class AsyncClient(BaseClient):
             return await run_async(self.stream, input, **options)
 
     async def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
-        """A response for each of many prompts, some at a time, as a DataFrame in order. See `map_prompts`."""
+        """A response for each of many prompts, some at a time, as a DataFrame in order. See `PromptMap`."""
         with waking():
             return await map_prompts(self._api, self.stream, prompts, **options)
 

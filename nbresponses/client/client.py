@@ -12,7 +12,7 @@ from nbresponses.client.base import BaseClient
 from nbresponses.client.inbox import News
 from nbresponses.client.lanes import LaneManager
 from nbresponses.client.loop import Lease, finalize_apart
-from nbresponses.client.mapping import map_prompts
+from nbresponses.client.mapping import PromptMap
 from nbresponses.client.secret import hidden, hide_headers
 from nbresponses.client.stream import ResponseStream
 from nbresponses.client.tools import ToolRun, run
@@ -110,10 +110,14 @@ class Client(BaseClient):
         return run(self.stream, input, **options)
 
     def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
-        """A response for each of many prompts, some at a time, as a DataFrame in order. See `map_prompts`."""
+        """A response for each of many prompts, some at a time, as a DataFrame in order. See `PromptMap`."""
         hide_headers(options)
-        body = functools.partial(map_prompts, self._api, functools.partial(open_stream, self._api), prompts, **options)
-        return self._lease.call(body)
+        mapping = PromptMap(self._api, functools.partial(open_stream, self._api), prompts, **options)
+        try:
+            return self._lease.call(mapping.run)
+        except BaseException as error:
+            mapping.keep_on(error)
+            raise
 
     create = _waited(Api.create)
     retrieve = _waited(Api.retrieve)

@@ -4,15 +4,17 @@ Rules
 1. A prompt whose response fails is a row that says why; the others go on. A prompt that cannot be sent at all raises.
 2. With a capture file every prompt's messages are written when it has ended, under the lane "prompt N". Run again with
    the same file, prompts that were answered there are not sent again: they are known by their place and their request.
-3. An interrupt closes what is in flight; what had ended is in the file.
+3. An interrupt, or an error that ends it, closes what is in flight. What came of it is in the file, and in the frame so
+   far, which the exception carries as `partial`: a prompt that was not sent is a row that says so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 import time
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -34,103 +36,146 @@ if TYPE_CHECKING:
     from nbresponses.client.stream import AsyncResponseStream
     from nbresponses.core.response import Response
 
-__all__ = ["COLUMNS", "map_prompts"]
+    Opener = Callable[..., AsyncResponseStream]
+
+__all__ = ["COLUMNS", "PromptMap", "map_prompts"]
 
 COLUMNS = (
     *("prompt", "text", "ending", "error", "response_id"),
     *("input_tokens", "output_tokens", "seconds", "from_file", "response"),
 )
 _ANSWERED = frozenset({"completed", "incomplete"})
+_CLOSING = 2.0  # seconds for the streams of an interrupted call to close
 _OPTIONS = ("timeout", "extra_headers", "extra_query", "extra_body")
 
 
-async def map_prompts(
-    api: Api,
-    open_stream: Callable[..., AsyncResponseStream],
-    prompts: Iterable[Any],
-    *,
-    concurrency: int = 8,
-    lanes: bool | Mapping[str, Any] = False,
-    capture: str | PathLike[str] | None = None,
-    progress: bool = True,
-    **fields: Any,
-) -> DataFrame:
-    """A row per prompt, with `COLUMNS` (and `parsed` where a `text_format` is given).
+async def map_prompts(api: Api, open_stream: Opener, prompts: Iterable[Any], **options: Any) -> DataFrame:
+    """See `PromptMap`."""
+    mapping = PromptMap(api, open_stream, prompts, **options)
+    try:
+        return await mapping.run()
+    except BaseException as error:
+        mapping.keep_on(error)
+        raise
 
-    A prompt is an input (a text, or a list of items) or a dict of fields over the common `fields`. `lanes` sends them
-    over that many lanes of one WebSocket (a dict: settings of the lanes). `progress` shows a bar. Raises RequestError.
+
+class PromptMap:
+    """One call of `map`, and the rows that it has so far.
+
+    A row per prompt, with `COLUMNS` (and `parsed` where a `text_format` is given). A prompt is an input (a text, or a
+    list of items) or a dict of fields over the common `fields`. `lanes` sends them over that many lanes of one
+    WebSocket (a dict: settings of the lanes). `progress` shows a bar. Raises RequestError.
     """
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise RequestError("concurrency", "must be a whole number above 0")
-    if isinstance(prompts, (str, bytes)):
-        raise RequestError("prompts", "a list of prompts is expected, not one text")
-    wanted = [({**fields, **prompt} if isinstance(prompt, dict) else {**fields, "input": prompt}) for prompt in prompts]
-    keys = [_key(each) for each in wanted]
-    known = _answered_in(capture, keys) if capture is not None else {}
-    rows: dict[int, dict[str, Any]] = {}
-    record = _record(api, capture)
-    left = [number for number in range(len(wanted)) if number not in known]
-    async with AsyncExitStack() as stack:
-        openers = await _openers(stack, api, open_stream, min(concurrency, len(left)), lanes)
-        bar = stack.enter_context(_bar(len(wanted), len(known)) if progress else nullcontext())
-        if record is not None:
-            stack.callback(record.close)
-        pending = iter(left)
 
-        async def work(opener: Callable[..., AsyncResponseStream]) -> None:
-            for number in pending:  # shared: each takes the next one
-                rows[number] = await _row(opener, wanted[number], record, number, keys[number])
-                if bar is not None:
-                    bar.update()
+    def __init__(
+        self,
+        api: Api,
+        open_stream: Opener,
+        prompts: Iterable[Any],
+        *,
+        concurrency: int = 8,
+        lanes: bool | Mapping[str, Any] = False,
+        capture: str | PathLike[str] | None = None,
+        progress: bool = True,
+        **fields: Any,
+    ) -> None:
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise RequestError("concurrency", "must be a whole number above 0")
+        if isinstance(prompts, (str, bytes)):
+            raise RequestError("prompts", "a list of prompts is expected, not one text")
+        self._api, self._open_stream, self._lanes = api, open_stream, lanes
+        self._concurrency, self._progress, self._capture = concurrency, progress, capture
+        self._parsed = fields.get("text_format") is not None
+        self._wanted = [
+            {**fields, **prompt} if isinstance(prompt, dict) else {**fields, "input": prompt} for prompt in prompts
+        ]
+        self._rows: dict[int, dict[str, Any]] = {}
+        self._ended = threading.Event()
 
+    async def run(self) -> DataFrame:
         try:
-            async with asyncio.TaskGroup() as group:
-                for opener in openers:
-                    group.create_task(work(opener))
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
-    for number, response in known.items():
-        rows[number] = {**_facts(response, wanted[number]), "from_file": True}
-    return _frame([rows[number] for number in range(len(wanted))], parsed=fields.get("text_format") is not None)
+            await self._to_its_end()
+        finally:
+            self._ended.set()
+        return self.so_far()
+
+    def so_far(self) -> DataFrame:
+        """All rows, in the prompts' order; those that were not sent say so."""
+        rows = [self._rows.get(number) or _not_sent(fields) for number, fields in enumerate(self._wanted)]
+        return _frame(rows, parsed=self._parsed)
+
+    def keep_on(self, error: BaseException) -> None:
+        """Let an exception carry the frame so far. Waits a little for streams that are being closed elsewhere."""
+        self._ended.wait(_CLOSING)
+        answered = sum(row["ending"] in _ANSWERED for row in self._rows.values())
+        if not self._rows:
+            return
+        with suppress(AttributeError, TypeError):  # an exception of somebody's that takes no attributes
+            error.partial = self.so_far()  # type: ignore[attr-defined]
+            error.add_note(f"Kept as `partial` of this exception: {answered} answers to {len(self._wanted)} prompts")
+
+    async def _to_its_end(self) -> None:
+        keys = [_key(each) for each in self._wanted]
+        known = _answered_in(self._capture, keys) if self._capture is not None else {}
+        for number, response in known.items():
+            self._rows[number] = {**_facts(response, self._wanted[number]), "from_file": True}
+        record = _record(self._api, self._capture)
+        left = [number for number in range(len(keys)) if number not in known]
+        async with AsyncExitStack() as stack:
+            count = min(self._concurrency, len(left))
+            openers = await _openers(stack, self._api, self._open_stream, count, self._lanes)
+            bar = stack.enter_context(_bar(len(keys), len(known)) if self._progress else nullcontext())
+            if record is not None:
+                stack.callback(record.close)
+            pending = iter(left)
+
+            async def work(opener: Opener) -> None:
+                for number in pending:  # shared: each takes the next one
+                    await self._answer(opener, number, record, keys[number])
+                    if bar is not None:
+                        bar.update()
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for opener in openers:
+                        group.create_task(work(opener))
+            except BaseExceptionGroup as several:
+                raise several.exceptions[0] from None
+
+    async def _answer(self, opener: Opener, number: int, record: Capture | None, key: str) -> None:
+        fields = self._wanted[number]
+        began = time.monotonic()
+        stream = opener(**fields)
+        error: str | None = "interrupted"
+        try:
+            async with stream:
+                await stream.until_done()
+                await stream.get_final_response()
+            error = None
+        except NBResponsesError as failure:
+            if isinstance(failure, RequestError):
+                raise
+            error = str(failure)
+        finally:  # an interrupt, too, leaves what came
+            if record is not None:
+                _write(record, stream.capture, number, key)
+            row = _facts(stream.response, fields, ending=stream.ending)
+            self._rows[number] = {**row, "error": error, "seconds": time.monotonic() - began}
 
 
 async def _openers(
     stack: AsyncExitStack,
     api: Api,
-    open_stream: Callable[..., AsyncResponseStream],
+    open_stream: Opener,
     count: int,
     lanes: bool | Mapping[str, Any],
-) -> list[Callable[..., AsyncResponseStream]]:
+) -> list[Opener]:
     """One for each that works at a time: over HTTP all are the same, on a WebSocket each has a lane."""
     if lanes is False or not count:
         return [open_stream] * count
     settings = {} if lanes is True else dict(lanes)
     manager = await stack.enter_async_context(AsyncLaneManager(api, record=False, **settings))
     return [partial(manager[f"map-{number}"].stream, previous_response_id=None) for number in range(count)]
-
-
-async def _row(
-    opener: Callable[..., AsyncResponseStream],
-    fields: Mapping[str, Any],
-    record: Capture | None,
-    number: int,
-    key: str,
-) -> dict[str, Any]:
-    began = time.monotonic()
-    stream = opener(**fields)
-    error: NBResponsesError | None = None
-    try:
-        async with stream:
-            await stream.until_done()
-            await stream.get_final_response()
-    except NBResponsesError as failure:
-        if isinstance(failure, RequestError):
-            raise
-        error = failure
-    if record is not None:
-        _write(record, stream.capture, number, key)
-    row = _facts(stream.response, fields, ending=stream.ending)
-    return {**row, "error": None if error is None else str(error), "seconds": time.monotonic() - began}
 
 
 def _facts(response: Response, fields: Mapping[str, Any], *, ending: str | None = None) -> dict[str, Any]:
@@ -149,6 +194,10 @@ def _facts(response: Response, fields: Mapping[str, Any], *, ending: str | None 
     }
 
 
+def _not_sent(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict.fromkeys(COLUMNS), "prompt": fields.get("input"), "error": "not sent", "from_file": False}
+
+
 def _frame(rows: list[dict[str, Any]], *, parsed: bool) -> DataFrame:
     import pandas as pd
 
@@ -159,7 +208,7 @@ def _frame(rows: list[dict[str, Any]], *, parsed: bool) -> DataFrame:
         values = []
         for number, row in enumerate(rows):
             try:
-                values.append(row["response"].parsed)
+                values.append(None if row["response"] is None else row["response"].parsed)
             except NBResponsesError as error:
                 values.append(None)
                 frame.loc[number, "error"] = row["error"] or str(error)

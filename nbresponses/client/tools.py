@@ -8,6 +8,8 @@ Rules
 3. Each round sends the new items only: on a lane, or by `previous_response_id`. Without a server that keeps responses
    (`store=False`, or one that refuses the id) the whole input goes along instead.
 4. A forced `tool_choice` holds for the first round: kept, it would call for ever.
+5. A call that comes twice (one call_id, the same arguments) is made once and answered twice.
+6. What ends a run early (a failure, an interrupt) carries as `partial` the run so far: no round and no result is lost.
 """
 
 from __future__ import annotations
@@ -17,18 +19,20 @@ import inspect
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from nbresponses.client.at_once import at_once
+from nbresponses.client.tool_faces import AsyncFace, SyncFace
 from nbresponses.core.lanes.lineage import as_input
 from nbresponses.core.request import NOT_GIVEN
 from nbresponses.core.tools import Tool, ToolCall, answer_item, calls_in, refusal_item, tool_of
 from nbresponses.errors import Rejected, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
+    from nbresponses.client.tool_faces import Face
     from nbresponses.core.response import Response
 
 __all__ = ["MAX_ROUNDS", "ToolRun", "run", "run_async"]
@@ -36,15 +40,19 @@ __all__ = ["MAX_ROUNDS", "ToolRun", "run", "run_async"]
 MAX_ROUNDS = 25
 _REFUSED = frozenset({400, 404, 422, 501})
 """Answers of servers that keep no responses to a request that names one."""
-_CLEANING_UP = 2.0  # seconds for an async function to end after an interrupt
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
     """What came of a run. `response` is the last one, `rounds` are all, `calls` all calls with what they returned.
 
-    `ending` is "answered", "waiting" (for `pending`: calls that nobody was named for; `answers` are the items of the
-    round's other calls) or "max_rounds" (`pending` was not called any more).
+    | `ending`                | |
+    | "answered"              | the last response completed and waits for nothing |
+    | "incomplete"            | it ran into a limit or a filter; `pending` are its whole calls, which were not made |
+    | "waiting"               | for `pending`, calls that nobody was named for; `answers` are the items of the others |
+    | "max_rounds"            | `pending` was not called any more |
+    | "failed", "interrupted" | only as `partial` of an exception: the last response is what came of it, `pending` are |
+    |                         | the calls that were not made or not finished |
     """
 
     rounds: tuple[Response, ...]
@@ -79,20 +87,10 @@ class _Plan:
     on_call: Callable[[ToolCall], Any] | None
 
 
-class _Face(Protocol):
-    """How a run waits: at once in synchronous code, by awaiting in asynchronous code."""
-
-    async def ask(self, fields: dict[str, Any]) -> Response: ...
-
-    def start(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
-
-    async def wait(self, awaitables: Sequence[Awaitable[Any]], limit: float | None) -> list[Any]: ...
-
-
 def run(stream: Callable[..., ResponseStream], input_: Any, *, lane: bool = False, **options: Any) -> ToolRun:
     """As `run_async`, for synchronous code. Functions run in this thread, coroutines in its running loop."""
     plan, fields = _plan_of(options)
-    face = _SyncFace(stream, plan)
+    face = SyncFace(stream, plan.on_stream)
     try:
         return at_once(_run(face, plan, _Rounds({**fields, "input": input_}, lane=lane)))
     finally:
@@ -102,9 +100,11 @@ def run(stream: Callable[..., ResponseStream], input_: Any, *, lane: bool = Fals
 async def run_async(
     stream: Callable[..., AsyncResponseStream], input_: Any, *, lane: bool = False, **options: Any
 ) -> ToolRun:
-    """A run over what `stream(**fields)` opens. Plain functions run in threads. Raises as `get_final_response()`.
+    """A run over what `stream(**fields)` opens. Plain functions run in threads.
 
-    tools         functions, and tool definitions (dicts), which go out as they are
+    Raises as `get_final_response()`; the exception, an interrupt too, has the `ToolRun` so far as `partial`.
+
+    tools         functions, or one; tool definitions (dicts) go out as they are
     handlers      item type or tool name → function that gets the item (see rule 2) and returns the output
     confirm       gets each `ToolCall` before it is made; True makes it, anything else declines (a text says why)
     max_rounds    rounds of calls; then the run ends
@@ -114,12 +114,12 @@ async def run_async(
     strict        True insists on strict schemas, False turns them off; None: where the signature allows it
     """
     plan, fields = _plan_of(options)
-    return await _run(_AsyncFace(stream, plan), plan, _Rounds({**fields, "input": input_}, lane=lane))
+    return await _run(AsyncFace(stream, plan.on_stream), plan, _Rounds({**fields, "input": input_}, lane=lane))
 
 
 def _plan_of(options: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
     fields = dict(options)
-    given: Iterable[Any] = fields.pop("tools", ()) or ()
+    given = _listed(fields.pop("tools", None))
     strict = fields.pop("strict", None)
     ready = [entry if isinstance(entry, (dict, Tool)) else tool_of(entry, strict_mode=strict) for entry in given]
     tools = {tool.name: tool for tool in ready if isinstance(tool, Tool)}
@@ -131,7 +131,7 @@ def _plan_of(options: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
     plan = _Plan(
         tools,
         tuple(entry.definition if isinstance(entry, Tool) else entry for entry in ready),
-        dict(fields.pop("handlers", None) or {}),
+        _checked_handlers(fields.pop("handlers", None)),
         fields.pop("confirm", None),
         max_rounds,
         fields.pop("tool_timeout", None),
@@ -143,105 +143,217 @@ def _plan_of(options: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
     return plan, fields
 
 
+def _listed(tools: Any) -> list[Any]:
+    """`tools=` as a list: one function will do."""
+    if tools is None:
+        return []
+    if callable(tools) or isinstance(tools, (dict, Tool)):
+        return [tools]
+    if isinstance(tools, (list, tuple, set, frozenset)):
+        return list(tools)
+    raise RequestError("tools", f"a function, or a list of functions and dicts is expected, not {type(tools).__name__}")
+
+
+def _checked_handlers(handlers: Any) -> dict[str, Callable[..., Any]]:
+    if handlers is None:
+        return {}
+    if not isinstance(handlers, dict):
+        raise RequestError("handlers", f"a dict of functions by item type or name is expected, not {type(handlers)}")
+    for name, handler in handlers.items():
+        if not isinstance(name, str) or not callable(handler):
+            raise RequestError("handlers", f"{name!r} must be an item type or tool name, with a function for it")
+    return dict(handlers)
+
+
 # ── The body ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _run(face: _Face, plan: _Plan, rounds: _Rounds) -> ToolRun:
-    run = ToolRun(())
+class _Progress:
+    """A run while it goes on: what there is of it, should it end early."""
+
+    def __init__(self) -> None:
+        self.stream: AsyncResponseStream | ResponseStream | None = None  # the round that has not ended
+        self.rounds: list[Response] = []
+        self.calls: list[ToolCall] = []
+        self.round: _Calls | None = None
+
+    def answered(self, response: Response) -> None:
+        self.stream = None
+        self.rounds.append(response)
+
+    def run(self, ending: str, **more: Any) -> ToolRun:
+        return ToolRun(tuple(self.rounds), tuple(self.calls), ending, **more)
+
+    def keep_on(self, error: BaseException) -> None:
+        """Let an exception carry what there is (rule 6)."""
+        response = self.stream.response if self.stream is not None else None
+        if response is not None and (response.id is not None or response.output):
+            self.rounds.append(response)
+        if not self.rounds:
+            return
+        calls = self.round.calls if self.round is not None else []
+        self.calls += [call for call in calls if call.outcome != "waiting"]
+        ending = "failed" if isinstance(error, Exception) else "interrupted"
+        run = self.run(ending, pending=tuple(call for call in calls if call.outcome == "waiting"))
+        with suppress(AttributeError, TypeError):  # an exception of the user's own that takes no attributes
+            error.partial = run  # type: ignore[attr-defined]
+            error.add_note(f"Kept as `partial` of this exception: {len(run.rounds)} rounds, {len(run.calls)} calls")
+
+
+async def _run(face: Face, plan: _Plan, rounds: _Rounds) -> ToolRun:
+    progress = _Progress()
+    try:
+        return await _to_its_end(face, plan, rounds, progress)
+    except BaseException as error:
+        progress.keep_on(error)
+        raise
+
+
+async def _to_its_end(face: Face, plan: _Plan, rounds: _Rounds, progress: _Progress) -> ToolRun:
     fields = rounds.first()
     while True:
-        try:
-            response = await face.ask(fields)
-        except Rejected as error:
-            if not rounds.may_replay or error.status not in _REFUSED:
-                raise
-            response = await face.ask(rounds.replayed())
-        run = replace(run, rounds=(*run.rounds, response))
-        number = len(run.rounds)
-        items = calls_in(response.output) if response.ending == "completed" else []
-        waiting = tuple(ToolCall(item, number) for item in items)
+        response = await _asked(face, rounds, fields, progress)
+        number = len(progress.rounds)
+        waiting = [ToolCall(item, number) for item in calls_in(response.output)]
+        if response.ending != "completed":
+            return progress.run("incomplete", pending=tuple(call for call in waiting if _is_whole(call)))
         if not waiting:
-            return run
+            return progress.run("answered")
         if number > plan.max_rounds:
-            return replace(run, ending="max_rounds", pending=waiting)
-        calls, answers = await _made(face, plan, waiting)
-        run = replace(run, calls=run.calls + calls)
+            return progress.run("max_rounds", pending=tuple(waiting))
+        progress.round = _Calls(waiting, plan)
+        await _make(face, plan, progress.round)
+        calls, answers = progress.round.calls, progress.round.answers
+        progress.calls += calls
+        progress.round = None
         pending = tuple(call for call in calls if call.outcome == "waiting")
         if pending:
-            return replace(run, ending="waiting", pending=pending, answers=answers)
+            return progress.run("waiting", pending=pending, answers=answers)
         fields = rounds.following(response, answers)
 
 
-async def _made(
-    face: _Face, plan: _Plan, waiting: tuple[ToolCall, ...]
-) -> tuple[tuple[ToolCall, ...], tuple[dict[str, Any], ...]]:
-    """The calls of one round with what became of them, and the items that answer them."""
-    started: list[tuple[str, Any, float]] = []
+def _is_whole(call: ToolCall) -> bool:
+    """Whether all of a call has come, in a response that broke off."""
+    status = call.item.get("status")
+    return status == "completed" or (status is None and isinstance(call.arguments, dict))
+
+
+async def _asked(face: Face, rounds: _Rounds, fields: dict[str, Any], progress: _Progress) -> Response:
+    """The response of a round, with the whole input if the server refuses to go on from an id (rule 3)."""
     try:
-        for call in waiting:
-            started.append(await _started(face, plan, call))
+        response = await face.ask(fields, progress)
+    except Rejected as error:
+        if not rounds.may_replay or error.status not in _REFUSED:
+            raise
+        response = await face.ask(rounds.replayed(), progress)
+    progress.answered(response)
+    return response
+
+
+class _Calls:
+    """The calls of one round in their order, and what became of each as soon as it is known."""
+
+    def __init__(self, waiting: Sequence[ToolCall], plan: _Plan) -> None:
+        self.calls = list(waiting)
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._plan = plan
+
+    @property
+    def answers(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._answers[place] for place in sorted(self._answers))
+
+    def settle(self, place: int, outcome: str, value: Any, seconds: float | None = None) -> None:
+        if isinstance(value, BaseException):
+            outcome, value = "error", _told(value, self._plan.tool_timeout)
+        item = self.calls[place].item
+        self._answers[place] = answer_item(item, value) if outcome == "ok" else refusal_item(item, str(value))
+        self.calls[place] = replace(self.calls[place], outcome=outcome, output=value, seconds=seconds)
+        if self._plan.on_call is not None:
+            self._plan.on_call(self.calls[place])
+
+    def earlier(self, place: int) -> int | None:
+        """Where the same call stands before this one (rule 5)."""
+        call = _without_place(self.calls[place].item)
+        if call.get("call_id") is None:
+            return None
+        return next((at for at in range(place) if _without_place(self.calls[at].item) == call), None)
+
+
+def _without_place(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in {"id", "status"}}
+
+
+async def _make(face: Face, plan: _Plan, round_: _Calls) -> None:
+    """Make the calls of one round: plain functions one after the other, then what is awaited, side by side."""
+    started: list[tuple[int, Any, float]] = []
+    twins = [(place, first) for place in range(len(round_.calls)) if (first := round_.earlier(place)) is not None]
+    try:
+        for place in sorted(set(range(len(round_.calls))) - {place for place, _ in twins}):
+            if (begun := await _started(face, plan, round_, place)) is not None:
+                started.append(begun)
     except BaseException:
-        for _, value, _ in started:
-            if inspect.iscoroutine(value):
-                value.close()  # nobody will await it
+        for _, awaitable, _ in started:
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()  # nobody will await it
         raise
-    places = [place for place, (_, value, _) in enumerate(started) if inspect.isawaitable(value)]
-    values = await face.wait([started[place][1] for place in places], plan.tool_timeout)
-    awaited = dict(zip(places, values, strict=True))
-    calls: list[ToolCall] = []
-    answers: list[dict[str, Any]] = []
-    for place, (begun, started_value, at) in enumerate(started):
-        value, outcome, call = awaited.get(place, started_value), begun, waiting[place]
-        if outcome == "waiting":
-            calls.append(call)
-            continue
-        if isinstance(value, Exception):
-            outcome, value = "error", _told(value, plan.tool_timeout)
-        failed = outcome != "ok"
-        answers.append(refusal_item(call.item, str(value)) if failed else answer_item(call.item, value))
-        seconds = time.monotonic() - at if outcome in {"ok", "error"} else None
-        calls.append(replace(call, outcome=outcome, output=value, seconds=seconds))
-        if plan.on_call is not None:
-            plan.on_call(calls[-1])
-    return tuple(calls), tuple(answers)
+
+    def done(at: int, value: Any) -> None:
+        place, _, began = started[at]
+        round_.settle(place, "ok", value, time.monotonic() - began)
+
+    if started:
+        await face.wait([awaitable for _, awaitable, _ in started], plan.tool_timeout, done)
+    for place, first in twins:
+        if (call := round_.calls[first]).outcome != "waiting":
+            round_.settle(place, call.outcome, call.output)
 
 
-async def _started(face: _Face, plan: _Plan, call: ToolCall) -> tuple[str, Any, float]:
-    """(outcome so far, the result or what brings it, when it began)."""
+async def _started(face: Face, plan: _Plan, round_: _Calls, place: int) -> tuple[int, Any, float] | None:
+    """What there is to be awaited for a call, and when it began; None where the call is settled, or waits."""
+    call = round_.calls[place]
     kind, name = call.item.get("type"), call.item.get("name")
     tool = plan.tools.get(call.name) if kind == "function_call" else None
     handler = plan.handlers.get(str(name)) or plan.handlers.get(str(kind))
-    now = time.monotonic()
     if kind == "mcp_approval_request" and handler is None and plan.confirm is not None:
-        return "ok", await _value(face, plan.confirm(call)), now
+        round_.settle(place, "ok", await _value(face, plan.confirm(call)))
+        return None
     if tool is None and handler is None:
-        known = kind != "function_call" or any(entry.get("name") == name for entry in plan.definitions)
-        return ("waiting", None, now) if known else ("error", f"there is no tool {name!r}", now)
+        if kind == "function_call" and not any(entry.get("name") == name for entry in plan.definitions):
+            round_.settle(place, "error", f"there is no tool {name!r}")
+        return None
     try:
         args, kwargs = tool.read(call.item.get("arguments")) if tool is not None else ([call.item], {})
     except ValueError as error:
-        return "error", str(error), now
+        round_.settle(place, "error", str(error))
+        return None
     if plan.confirm is not None and kind != "mcp_approval_request":
         allowed = await _value(face, plan.confirm(call))
         if allowed is not True:
-            return "declined", allowed if isinstance(allowed, str) and allowed else "the user declined this call", now
+            text = allowed if isinstance(allowed, str) and allowed else "the user declined this call"
+            round_.settle(place, "declined", text)
+            return None
     function: Any = tool.function if tool is not None else handler
+    began = time.monotonic()
     try:
-        return "ok", face.start(function, *args, **kwargs), time.monotonic()
-    except Exception as error:  # whatever the user's function raises: the model is told
-        return "ok", error, now
+        value = face.start(function, *args, **kwargs)
+    except (Exception, asyncio.CancelledError) as error:  # whatever the user's function raises: the model is told
+        value = error
+    if inspect.isawaitable(value):
+        return place, value, began
+    round_.settle(place, "ok", value, time.monotonic() - began)
+    return None
 
 
-async def _value(face: _Face, value: Any) -> Any:
+async def _value(face: Face, value: Any) -> Any:
     if not inspect.isawaitable(value):
         return value
     (result,) = await face.wait([value], None)
-    if isinstance(result, Exception):
+    if isinstance(result, BaseException):
         raise result
     return result
 
 
-def _told(error: Exception, limit: float | None) -> str:
+def _told(error: BaseException, limit: float | None) -> str:
     if isinstance(error, TimeoutError) and not str(error) and limit is not None:
         return f"no result within {limit:g} s"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -287,93 +399,3 @@ class _Rounds:
         """The same request with everything in it; from here on all are."""
         self._by_id = self._sent_by_id = False
         return {**self._fields, "input": list(self._all)}
-
-
-# ── The faces ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _all(awaitables: Sequence[Awaitable[Any]], limit: float | None) -> list[Any]:
-    """All results, or the exceptions instead."""
-
-    async def one(awaitable: Awaitable[Any]) -> Any:
-        try:
-            async with asyncio.timeout(limit):
-                return await awaitable
-        except Exception as error:  # whatever the user's function raises: the model is told
-            return error
-
-    return list(await asyncio.gather(*map(one, awaitables)))
-
-
-class _SyncFace:
-    """Waits in the caller's thread. An interrupt ends the stream, or the function, that it finds."""
-
-    def __init__(self, stream: Callable[..., ResponseStream], plan: _Plan) -> None:
-        self._stream = stream
-        self._watch = plan.on_stream
-        self._runner: asyncio.Runner | None = None
-
-    async def ask(self, fields: dict[str, Any]) -> Response:
-        with self._stream(**fields) as stream:
-            if self._watch is not None:
-                self._watch(stream)
-            return stream.get_final_response()
-
-    def start(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    async def wait(self, awaitables: Sequence[Awaitable[Any]], limit: float | None) -> list[Any]:
-        if not awaitables:
-            return []
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._runner = self._runner or asyncio.Runner()  # one for the run: functions may share connections
-            return self._runner.run(_all(awaitables, limit))
-        return _nested(loop, awaitables, limit)
-
-    def close(self) -> None:
-        if self._runner is not None:
-            self._runner.close()
-
-
-def _nested(loop: asyncio.AbstractEventLoop, awaitables: Sequence[Awaitable[Any]], limit: float | None) -> list[Any]:
-    """In the running loop, from blocking code: what a user's coroutine is bound to works there and nowhere else."""
-    import nest_asyncio2
-
-    nest_asyncio2.apply(loop)
-    task = loop.create_task(_all(awaitables, limit))
-    try:
-        return loop.run_until_complete(task)
-    except BaseException:
-        task.cancel()
-        with suppress(BaseException):
-            loop.run_until_complete(asyncio.wait({task}, timeout=_CLEANING_UP))
-        raise
-
-
-class _AsyncFace:
-    """Awaits. Functions that are no coroutines get a thread each."""
-
-    def __init__(self, stream: Callable[..., AsyncResponseStream], plan: _Plan) -> None:
-        self._stream = stream
-        self._watch = plan.on_stream
-
-    async def ask(self, fields: dict[str, Any]) -> Response:
-        async with self._stream(**fields) as stream:
-            if self._watch is not None and inspect.isawaitable(watching := self._watch(stream)):
-                await watching
-            return await stream.get_final_response()
-
-    def start(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if inspect.iscoroutinefunction(function):
-            return function(*args, **kwargs)
-        return self._in_thread(function, *args, **kwargs)
-
-    @staticmethod
-    async def _in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        result = await asyncio.to_thread(function, *args, **kwargs)
-        return await result if inspect.isawaitable(result) else result
-
-    async def wait(self, awaitables: Sequence[Awaitable[Any]], limit: float | None) -> list[Any]:
-        return await _all(awaitables, limit)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nbresponses import Capture
 from nbresponses.client import AsyncClient, Client
 from nbresponses.demo import DemoServer
 from nbresponses.errors import RequestError
@@ -76,6 +77,40 @@ def test_it_goes_on_from_its_capture_file(server: DemoServer, tmp_path: Path) ->
     with Client(base_url=server.base_url) as client:
         third = client.map([*PROMPTS[:2], "another", "x"], model="demo-echo", progress=False, capture=path)
     assert third["from_file"].all()
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_what_ends_it_carries_the_frame_so_far(server: DemoServer, tmp_path: Path, lanes: bool) -> None:
+    path = tmp_path / "run.jsonl"
+    prompts = ["one", {"input": "slow", "model": "demo-slow"}, "two", "three"]
+    options: dict[str, Any] = {"model": "demo-echo", "concurrency": 1, "progress": False, "text_format": dict}
+    opened: list[Any] = []
+
+    async def main() -> Any:
+        async with AsyncClient(base_url=server.base_url) as client:
+            real = client.stream
+            client.stream = lambda **fields: opened.append(real(**fields)) or opened[-1]  # type: ignore[method-assign]
+            mapping = asyncio.create_task(client.map(prompts, capture=path, lanes=lanes, **options))
+
+            def streams() -> Any:
+                return server.created.get("slow") if lanes else opened[1:] and opened[1].response.output_text
+
+            while not streams():  # noqa: ASYNC110  the server tells nobody
+                await asyncio.sleep(0.01)
+            mapping.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await mapping
+            return caught.value
+
+    error = asyncio.run(main())
+    frame = error.partial
+    assert list(frame["prompt"]) == ["one", "slow", "two", "three"]
+    assert list(frame["ending"].fillna("none")) == ["completed", "interrupted", "none", "none"]
+    assert list(frame["error"][1:]) == ["interrupted", "not sent", "not sent"]
+    assert lanes or frame["text"][1]
+    assert "1 answers to 4 prompts" in error.__notes__[0]
+    kept = {message.lane for message in Capture.load(path) if message.kind == "ended"}
+    assert kept == {"prompt 0", "prompt 1"}
 
 
 def test_answers_as_objects(server: DemoServer) -> None:
