@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,37 +32,58 @@ def save_media(response: Response, folder: str | PathLike[str]) -> list[Path]:
     """Writes each finished image (the code interpreter's too) and the audio; the paths, in order.
 
     Names are made from the response's id, and from the bytes what kind of file it is. The folder is made if need be.
+    What is no media, although it stands where media belong, is left out, and a warning says what and why. An OSError
+    leaves no half file, and what was written before it stays.
     """
     place = Path(folder).expanduser()
     place.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9_-]", "_", response.id or "response")[:80]
-    return [
-        _written(place, f"{stem}-{kind}-{number}", data)
-        for kind, found in (("image", _images(response)), ("audio", _audio(response)))
-        for number, data in enumerate(found, 1)
-    ]
+    saved: list[Path] = []
+    left_out: list[str] = []
+    for kind, found in (("image", _images(response)), ("audio", _audio(response))):
+        number = 0
+        for where, text in found:
+            try:
+                data = _decoded(text)
+            except ValueError as problem:
+                left_out.append(f"{where} ({problem})")
+                continue
+            number += 1
+            saved.append(_written(place, f"{stem}-{kind}-{number}", data))
+    if left_out:
+        warnings.warn(f"left out: {'; '.join(left_out)}", UserWarning, stacklevel=3)
+    return saved
 
 
-def _images(response: Response) -> Iterator[bytes]:
-    for item in response.output:
-        if item.get("type") == "image_generation_call" and (data := _decoded(item.get("result"))):
-            yield data
-        for output in item.get("outputs") or () if item.get("type") == "code_interpreter_call" else ():
+def _images(response: Response) -> Iterator[tuple[str, Any]]:
+    """(where it stands in the response, base64) of each image; an item that has none yet is no image."""
+    for number, item in enumerate(response.output):
+        kind = item.get("type")
+        if kind == "image_generation_call" and item.get("result") not in (None, ""):
+            yield f"output[{number}].result", item.get("result")
+        outputs = item.get("outputs") if kind == "code_interpreter_call" else None
+        for place, output in enumerate(outputs if isinstance(outputs, list) else ()):
             url = output.get("url") if isinstance(output, dict) else None
-            if isinstance(url, str) and url.startswith("data:image/") and (data := _decoded(url.partition(",")[2])):
-                yield data
+            if isinstance(url, str) and url.startswith("data:image/"):
+                yield f"output[{number}].outputs[{place}].url", url.partition(",")[2]
 
 
-def _audio(response: Response) -> Iterator[bytes]:
-    if data := _decoded(response.audio):
-        yield data
+def _audio(response: Response) -> Iterator[tuple[str, Any]]:
+    if response.audio:
+        yield "audio", response.audio
 
 
 def _decoded(text: Any) -> bytes:
+    """The bytes of a base64 text. ValueError says why it is none; line ends within are allowed."""
+    if not isinstance(text, str):
+        raise ValueError(f"a text is expected, not {type(text).__name__}")  # noqa: TRY004  one kind of error for both
     try:
-        return base64.b64decode(text) if isinstance(text, str) else b""
+        data = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:
-        return b""
+        raise ValueError("it is not base64") from None
+    if not data:
+        raise ValueError("it is empty")
+    return data
 
 
 def _written(place: Path, stem: str, data: bytes) -> Path:
@@ -69,11 +91,16 @@ def _written(place: Path, stem: str, data: bytes) -> Path:
     while True:
         path = place / f"{stem}{f'-{number}' if number else ''}{_ending(data)}"
         try:
-            with path.open("xb") as file:  # never over what is there, nor through a link that waits there
-                file.write(data)
+            file = path.open("xb")  # never over what is there, nor through a link that waits there
         except FileExistsError:
             number += 1
             continue
+        try:
+            with file:
+                file.write(data)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         return path
 
 
