@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
-        server = DemoServer(port=given.port, delay=given.delay, fault=given.fault, seed=given.seed).start()
+        server = DemoServer(**vars(given)).start()
     except (OSError, ValueError, OverflowError) as error:
         parser.error(str(error))
     ended = threading.Event()
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--delay", type=float, default=0.015, metavar="SECONDS", help="between events (0.015)")
     parser.add_argument("--fault", default=None, help="what goes wrong in every answer, such as cut_at:5,crlf")
     parser.add_argument("--seed", type=int, default=None, help="the same ids from run to run")
+    parser.add_argument("--in-flight", type=int, default=16, help="responses at a time on one WebSocket (16)")
     return parser
 
 

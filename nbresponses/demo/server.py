@@ -35,7 +35,7 @@ class DemoServer:
     `port` 0 takes a free one. `delay` is the time between events in seconds. `fault` damages every answer (see
     `nbresponses.demo.faults`). With a `seed` the ids are the same from run to run; texts are anyway. `max_body` is the
     largest request body in bytes, `max_message` the largest message that a WebSocket takes; a WebSocket lasts
-    `connection_age` seconds.
+    `connection_age` seconds and runs `in_flight` responses at a time.
     """
 
     def __init__(
@@ -48,12 +48,13 @@ class DemoServer:
         max_body: int = 64 << 20,
         max_message: int = 64 << 20,
         connection_age: float = 3600.0,
+        in_flight: int = 16,
     ) -> None:
         if not 0 <= port <= 65535:
             raise ValueError(f"port is to be within 0 and 65535, not {port}")
         self._service = Service(delay=delay, seed=seed, fault=Fault.parse(fault))
         self._wanted_port = port
-        self._limits = _Limits(max_body, max_message, SocketSettings(connection_age))
+        self._limits = _Limits(max_body, max_message, SocketSettings(connection_age, in_flight))
         self._running: _Uvicorn | None = None
         self._thread: threading.Thread | None = None
 

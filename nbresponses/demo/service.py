@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _OF_THE_SERVER = ""  # the key under which hits of the server's own fault are counted
 _LOGGED = 10_000
+_CATCH_UP = 0.1  # seconds that the pace makes good, of timers that fire late; a client that reads late has lost them
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Service:
 
     async def play(self, script: Script, *, delay: float | None = None) -> AsyncGenerator[Json, None]:
         """The events at their pace. Who stops iterating (or closes this) stops the response."""
-        pause = self._pause(script, delay)
+        pause, due = self._pause(script, delay), time.monotonic()
         prompt = script.ask.prompt
         self.created[prompt[:200]] += 1
         self.active[script.id] = script
@@ -134,7 +135,8 @@ class Service:
                     yield event
                     return
                 yield event
-                await asyncio.sleep(pause)
+                due = max(due + pause, time.monotonic() - _CATCH_UP)
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
         finally:
             self.active.pop(script.id, None)
 

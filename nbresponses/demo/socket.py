@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from nbresponses.demo.ask import parse_body
 from nbresponses.demo.faults import TERMINAL, Fault, MessageWriter
-from nbresponses.demo.lanes import LaneRules, Start, Stop, Tell, age_error, error_event
+from nbresponses.demo.lanes import LaneRules, Limits, Start, Stop, Tell, age_error, error_event
 from nbresponses.demo.service import LoggedRequest, turn_of
 from nbresponses.demo.streaming import api_headers, refusal, refusal_error
 from nbresponses.demo.wire import ApiError
@@ -37,6 +37,7 @@ _ABNORMAL = 1006  # never sent: the connection just breaks
 @dataclass(frozen=True, slots=True)
 class SocketSettings:
     age: float = 3600.0  # seconds that a connection lasts
+    in_flight: int = 16  # responses that run at the same time
 
 
 class Socket:
@@ -47,7 +48,7 @@ class Socket:
         self._service = service
         self._settings = settings
         self._abort = abort
-        self._rules = LaneRules(service.ids())
+        self._rules = LaneRules(service.ids(), Limits(settings.in_flight))
         self._fault = service.fault_for(None, own=False)
         self._writer = MessageWriter(self._fault)
         self._scripts: OrderedDict[str, Script] = OrderedDict()

@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from nbresponses.demo import DemoServer
 from nbresponses.demo.__main__ import main
+from nbresponses.demo.service import Service
 
 
 def serves(base_url):
@@ -132,3 +134,32 @@ def test_the_command_refuses_what_it_cannot_take(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+class LateClock:
+    """A clock whose timers fire late by 4 ms; for `stall` seconds the client does not read."""
+
+    def __init__(self, monkeypatch, stall=0.0):
+        self.now, self.stall = 0.0, stall
+        clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
+        monkeypatch.setattr("nbresponses.demo.service.time", clock)
+        monkeypatch.setattr("nbresponses.demo.service.asyncio", SimpleNamespace(sleep=self.sleep))
+
+    async def sleep(self, seconds):
+        self.now += seconds + 0.004 if seconds else 0.0
+
+    async def play(self, deltas):
+        service = Service(delay=0.01)
+        script = service.script({"model": "demo-long", "input": "", "metadata": {"demo_count": str(deltas)}})
+        times = []
+        async for _ in service.play(script):
+            times.append(self.now)
+            if len(times) == 50:
+                self.now += self.stall
+        return times
+
+
+@pytest.mark.parametrize(("stall", "lost"), [(0.0, 0.0), (0.08, 0.0), (3.0, 2.9)])
+def test_the_pace_makes_good_what_timers_lose_and_no_more(monkeypatch, stall, lost):
+    times = asyncio.run(LateClock(monkeypatch, stall).play(200))
+    assert times[-1] == pytest.approx((len(times) - 1) * 0.01 + lost, abs=0.02)

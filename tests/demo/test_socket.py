@@ -376,3 +376,12 @@ def test_the_handshake_can_be_refused():
 def test_binary_messages_are_read_too(peer):
     peer.send(json.dumps({"type": "response.create", "model": "demo-echo", "input": "bytes"}).encode())
     assert text_of(peer.until()[-1]) == "Demo turn 1: bytes"
+
+
+def test_more_responses_at_a_time_where_that_is_asked_for():
+    with DemoServer(delay=0.01, in_flight=20) as server, peer_of(server) as peer:
+        for number in range(20):
+            peer.create(f"lane{number}", model="demo-slow")
+        created = {peer.read()["stream_id"] for _ in range(40)}
+        assert len(created) == 20
+        assert len(server.active) == 20
