@@ -72,6 +72,8 @@ _VARIES = tuple(
         (r"\b([a-z]{2,10}_)[0-9a-f]{12,}(\.\.\.|…)?", r"\1ID"),
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
         (r"\b0x[0-9a-f]{6,}\b", "ADDRESS"),
+        (r"""(["']obfuscation["']: ?)["']\w*["']""", r"\1PADDING"),
+        (r"\b1[7-9]\d{8}\b", "TIME"),  # seconds since 1970
         (r"127\.0\.0\.1:\d+", "HOST:PORT"),
         (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?)?", "TIME"),
         (r"-?\b\d+ days \d\d:\d\d:\d\d(\.\d+)?", "DURATION"),
