@@ -19,7 +19,7 @@ from nbresponses.errors import NBResponsesError, RequestError
 from nbresponses_magics.commands import request_text
 from nbresponses_magics.failures import explain, interrupted, without_traceback
 from nbresponses_magics.interpolate import interpolate, interpolate_json
-from nbresponses_magics.named import add_parts, format_named, functions
+from nbresponses_magics.named import add_parts, format_named, functions, handlers_named
 from nbresponses_magics.request import body_of
 from nbresponses_magics.saying import say
 from nbresponses_magics.tool_cells import run_with_tools
@@ -27,6 +27,7 @@ from nbresponses_magics.tool_cells import run_with_tools
 if TYPE_CHECKING:
     from nbresponses import Client
     from nbresponses.client.stream import ResponseStream
+    from nbresponses.client.tools import ToolRun
     from nbresponses_magics.options import Options
     from nbresponses_magics.session import Endpoint, Session
 
@@ -64,12 +65,12 @@ def run_cell(session: Session, shell: Any, options: Options, cell: str) -> None:
     except RequestError as error:
         raise UsageError(str(error)) from None
     except NBResponsesError as error:
-        raise _shown(session, error, streams[-1] if streams else None) from error.__cause__
-    except KeyboardInterrupt:
+        raise _shown(session, error, streams[-1] if streams else None, options.out) from error.__cause__
+    except KeyboardInterrupt as stop:
         if streams:
             streams[-1].close()
             _after_interrupt(session, options, streams[-1])
-        raise interrupted() from None
+        raise interrupted(stop, options.out) from None
     _end(session, options, stream)
 
 
@@ -99,6 +100,7 @@ def _open(
     session: Session, client: Client, options: Options, body: dict[str, Any], *, appended: bool = False
 ) -> ResponseStream | None:
     """The stream of a request; None where there is nothing to follow."""
+    _check_capture(options)
     if options.on_lane:
         stream = session.lanes.stream(client, options, body, settings=session.settings.value("lanes"))
         if stream is None:
@@ -118,6 +120,7 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
     if options.resume is not None:
         if cell.strip():
             raise UsageError("--resume takes up a response as it is: the cell below it stays empty")
+        _check_capture(options)
         client = _client(session, options, session.endpoint(options))
         stream = client.stream(response_id=options.resume, text_format=format_named(options, shell.user_ns))
         if options.capture is not None:
@@ -131,7 +134,7 @@ def _sent(session: Session, shell: Any, options: Options, cell: str) -> Response
 
 
 def _run_calls(session: Session, shell: Any, options: Options, cell: str, streams: list[ResponseStream]) -> None:
-    """The rounds of a cell with --tools: each is bound and shown as if it were the only one."""
+    """The rounds of a cell that answers calls: each is bound and shown as if it were the only one."""
     endpoint, body = _prepared(session, shell, options, cell)
     tools = [tool_of(each) if callable(each) else each for each in functions(options, shell.user_ns)]
     if options.no_execute:
@@ -150,11 +153,21 @@ def _run_calls(session: Session, shell: Any, options: Options, cell: str, stream
         _bind(shell, options, stream)
         _show(session, shell, options, stream)
 
-    done = run_with_tools(
-        stream, body, tools=tools, confirm=options.confirm, lane=options.on_lane, on_stream=shown, quiet=options.quiet
-    )
-    if options.out is not None:
-        shell.user_ns[options.out] = done
+    try:
+        done = run_with_tools(
+            stream,
+            body,
+            tools=tools,
+            confirm=options.confirm,
+            handlers=handlers_named(options, shell.user_ns),
+            lane=options.on_lane,
+            on_stream=shown,
+            quiet=options.quiet,
+        )
+    except BaseException as error:
+        _bind_run(shell, options, getattr(error, "partial", None))
+        raise
+    _bind_run(shell, options, done)
     _end(session, options, streams[-1])
 
 
@@ -171,6 +184,20 @@ def _after_interrupt(session: Session, options: Options, stream: ResponseStream)
         say(f"{stream.id} could not be cancelled: {error}")
     else:
         say(f"{stream.id} is cancelled on the server.")
+
+
+def _check_capture(options: Options) -> None:
+    """UsageError, before anything is sent, where --capture cannot be written. Leaves what is there as it is."""
+    if options.capture is None:
+        return
+    path = Path(options.capture).expanduser()
+    new = not path.exists()
+    try:
+        path.open("ab").close()
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"--capture: {error}") from None
 
 
 def _tee(stream: ResponseStream, path: str, *, append: bool = False) -> None:
@@ -198,6 +225,11 @@ def _bind(shell: Any, options: Options, stream: ResponseStream) -> None:
     shell.user_ns.update(names)
 
 
+def _bind_run(shell: Any, options: Options, run: ToolRun | None) -> None:
+    if options.out is not None and run is not None:
+        shell.user_ns[options.out] = run
+
+
 def _show(session: Session, shell: Any, options: Options, stream: ResponseStream) -> None:
     """Follow the stream to its end in the view that this host can show. An interrupt closes it at once."""
     from nbresponses.display import choose_view, follow
@@ -222,17 +254,19 @@ def _show_apart(session: Session, shell: Any, options: Options, stream: Response
 def _end(session: Session, options: Options, stream: ResponseStream) -> None:
     """End the cell as its response ended."""
     if stream.ending == "interrupted" and options.replay is None:  # stopped by something else than the main thread
-        raise interrupted()
+        raise interrupted(None, options.out)
     try:
         response = stream.get_final_response()
         value = response.parsed
     except NBResponsesError as error:
-        raise _shown(session, error, stream) from error.__cause__
+        raise _shown(session, error, stream, options.out) from error.__cause__
     if value is not None and not options.quiet and is_tabular(value):
         display(response.to_frame())  # type: ignore[no-untyped-call, unused-ignore]
 
 
-def _shown(session: Session, error: NBResponsesError, stream: ResponseStream | None) -> NBResponsesError:
+def _shown(
+    session: Session, error: NBResponsesError, stream: ResponseStream | None, out: str | None
+) -> NBResponsesError:
     if session.settings.value("tracebacks"):
         return error
-    return without_traceback(error, explain(error, stream))
+    return without_traceback(error, explain(error, stream, out))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -90,8 +91,9 @@ def _key(session: Session) -> str:
 
 
 def _help(_session: Session) -> str:
-    commands = "  ".join(f"%responses {name}" for name in [*COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS, *LANE_COMMANDS])
-    return f"{EXAMPLES}\n{help_text()}\ncommands:\n  %responses  {commands}"
+    names = [*COMMANDS, *RECORD_COMMANDS, *DATA_COMMANDS, *LANE_COMMANDS]
+    commands = textwrap.fill("  ".join(names), 98, initial_indent="  ", subsequent_indent="  ")
+    return f"{EXAMPLES}\n{help_text()}\ncommands, after %responses (which alone shows the settings):\n{commands}"
 
 
 def _models(session: Session) -> str:

@@ -24,6 +24,7 @@ __all__ = ["Known", "complete", "matcher"]
 LANE_COMMANDS = frozenset({"wait", "stop", "compact"})
 """The commands that take names of lanes."""
 
+_PARTS = re.compile(r"[,[|]")  # between names: f,g and list[Book]
 _MAGIC = re.compile(r"\s*%(%?)responses\s")
 _BY_FLAG = {flag: option for option in OPTIONS for flag in option.flags}
 
@@ -82,8 +83,8 @@ def _value_of(kind: str, word: str, known: Known) -> tuple[str, list[str]]:
         tool, _, pairs = word.partition(":")
         part = pairs.rpartition(",")[2]
         return part, _starting(part, [f"{key}=" for key in HOSTED_TOOLS.get(tool, ())])
-    if kind == "name" and "," in word:
-        word = word.rpartition(",")[2]
+    if kind == "name":
+        word = _PARTS.split(word)[-1]
     return word, _values(kind, word, known)
 
 

@@ -82,8 +82,11 @@ def _said(error: BaseException) -> dict[str, object]:
     return {}
 
 
-def explain(error: NBResponsesError, stream: ResponseStream | None = None) -> str:
-    """The block: what happened, the request id, what came before it, the likely remedy. A line each, plain text."""
+def explain(error: NBResponsesError, stream: ResponseStream | None = None, out: str | None = None) -> str:
+    """The block: what happened, the request id, what came before it, the likely remedy. A line each, plain text.
+
+    `out` is the variable that the cell binds.
+    """
     from nbresponses.render import clean
 
     lines = [f"{type(error).__name__}: {error}"]
@@ -91,15 +94,25 @@ def explain(error: NBResponsesError, stream: ResponseStream | None = None) -> st
     if request_id and request_id not in lines[0]:
         lines.append(f"request id: {request_id}")
     if stream is not None and stream.response.output:
-        lines.append("kept: what came before it is in _responses")
+        lines.append(f"kept: what came before it is in _responses{_rounds(error, out)}")
     if (help_ := remedy(error)) is not None:
         lines.append(f"remedy: {help_}")
     return "\n".join(clean(line) for line in lines)
 
 
-def interrupted() -> KeyboardInterrupt:
-    """An interrupt as IPython knows it, shown in one line."""
-    return without_traceback(KeyboardInterrupt("interrupted"), "interrupted: what came is in _responses")
+def interrupted(stop: KeyboardInterrupt | None = None, out: str | None = None) -> KeyboardInterrupt:
+    """An interrupt as IPython knows it, shown in one line, with the run that the original one carries."""
+    ended = KeyboardInterrupt("interrupted")
+    ended.partial = getattr(stop, "partial", None)  # type: ignore[attr-defined]
+    return without_traceback(ended, f"interrupted: what came is in _responses{_rounds(stop, out)}")
+
+
+def _rounds(error: BaseException | None, out: str | None) -> str:
+    """Where the rounds before the last one are."""
+    run = getattr(error, "partial", None)
+    if run is None or len(run.rounds) + len(run.calls) < 2:
+        return ""
+    return f", all {len(run.rounds)} rounds and {len(run.calls)} results in {out or 'sys.last_value.partial'}"
 
 
 def without_traceback(error: AnyError, block: str) -> AnyError:

@@ -50,6 +50,7 @@ class SessionLanes:
         if options.steer:
             return self._steered(lane, body, wait=not options.no_wait)
         if options.fork_from is not None:
+            self._check_known([options.fork_from])
             source = self._manager(client, settings)[_lane_name(options.fork_from)]
             source.fork(options.lane or "")
         if options.new:

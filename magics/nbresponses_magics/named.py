@@ -1,44 +1,22 @@
 """What a line names and the notebook has: functions, a class, pictures and files. Sends nothing.
 
-Names are looked up, never evaluated: `name` or `name.attribute`. What is no such name is a path where a path can be.
+What is no name of the notebook is a path where a path can be.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from nbresponses_magics.options import closest
+from nbresponses_magics.lookup import is_name, look_up, type_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nbresponses_magics.options import Options
 
-__all__ = ["add_parts", "format_named", "functions", "is_name", "look_up"]
-
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-
-
-def is_name(text: str) -> bool:
-    """Whether a text is a name, or a name with attributes."""
-    return _NAME.fullmatch(text) is not None
-
-
-def look_up(name: str, namespace: Mapping[str, Any], flag: str) -> Any:
-    """The object behind `name` or `name.attribute`. UsageError names what is not there."""
-    first, *rest = name.split(".")
-    if first not in namespace:
-        raise UsageError(f"{flag}: {first!r} is not defined in this notebook{closest(first, list(namespace))}")
-    value = namespace[first]
-    for attribute in rest:
-        try:
-            value = getattr(value, attribute)
-        except AttributeError:
-            raise UsageError(f"{flag}: {first} has no {attribute!r}") from None
-    return value
+__all__ = ["add_parts", "format_named", "functions", "handlers_named", "is_name", "look_up"]
 
 
 def functions(options: Options, namespace: Mapping[str, Any]) -> list[Any]:
@@ -51,8 +29,19 @@ def functions(options: Options, namespace: Mapping[str, Any]) -> list[Any]:
 
 
 def format_named(options: Options, namespace: Mapping[str, Any]) -> Any:
-    """The class or JSON schema of --format; None where there is none."""
-    return None if options.format is None else look_up(options.format, namespace, "--format")
+    """The class, type or JSON schema of --format; None where there is none."""
+    return None if options.format is None else type_named(options.format, namespace, "--format")
+
+
+def handlers_named(options: Options, namespace: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The dict of --handlers; None where there is none."""
+    if options.handlers is None:
+        return None
+    found = look_up(options.handlers, namespace, "--handlers")
+    if not isinstance(found, dict):
+        expected = 'a dict is expected, such as {"run_sql": function}'
+        raise UsageError(f"--handlers: {options.handlers} is a {type(found).__name__}; {expected}")
+    return found
 
 
 def add_parts(options: Options, namespace: Mapping[str, Any], body: dict[str, Any]) -> None:

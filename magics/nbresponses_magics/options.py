@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
-import json
-import keyword
 import os
 import re
 import shlex
@@ -17,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from IPython.core.error import UsageError
+
+from nbresponses_magics import values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -81,6 +81,7 @@ class Options:
     format: str | None = None
     tools: tuple[str, ...] = ()
     confirm: bool = False
+    handlers: str | None = None
     resume: str | None = None
     cancel_on_interrupt: bool = False
     previous: str | None = None
@@ -108,78 +109,12 @@ class Options:
     @property
     def calls(self) -> bool:
         """Whether calls of the model are answered here."""
-        return bool(self.tools) or self.confirm
+        return bool(self.tools) or self.confirm or self.handlers is not None
 
     @property
     def on_lane(self) -> bool:
         """Whether the request goes over a lane."""
         return self.lane is not None or self.default_lane
-
-
-def _value(text: str) -> Any:
-    """A value as JSON, else as the string it is."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"expected key=value, not {text!r}")
-    return name.strip(), _value(value)
-
-
-def _hosted(text: str) -> dict[str, Any]:
-    kind, _, rest = text.partition(":")
-    if not kind.strip():
-        raise argparse.ArgumentTypeError(f"expected TOOL or TOOL:key=value,..., not {text!r}")
-    tool = {"type": kind.strip(), **dict(_pair(pair) for pair in _at_commas(rest))}
-    if tool["type"] == "code_interpreter":
-        tool.setdefault("container", {"type": "auto"})  # the API refuses the tool without one
-    return tool
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names or not all(part.isidentifier() for name in names for part in name.split(".")):
-        raise argparse.ArgumentTypeError(f"expected names of functions, as f,g, not {text!r}")
-    return names
-
-
-def _at_commas(text: str) -> list[str]:
-    """Cut at the commas that are outside brackets and quotes, so that JSON lists and objects can be values."""
-    pieces, depth, quoted, start = [], 0, False, 0
-    for at, char in enumerate(text):
-        if char == '"' and (at == 0 or text[at - 1] != "\\"):
-            quoted = not quoted
-        elif not quoted and char in "[{":
-            depth += 1
-        elif not quoted and char in "]}":
-            depth -= 1
-        elif char == "," and not quoted and depth == 0:
-            pieces.append(text[start:at])
-            start = at + 1
-    return [piece for piece in [*pieces, text[start:]] if piece.strip()]
-
-
-def _speed(text: str) -> float | None:
-    if text == "max":
-        return None
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, or max, not {text!r}")
-    return speed
-
-
-def _name(text: str) -> str:
-    if not text.isidentifier() or keyword.iskeyword(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a variable name")
-    return text
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -193,7 +128,7 @@ OPTIONS: tuple[Option, ...] = (
         ("--hosted",),
         "TOOL[:key=value,...]",
         "a tool that the server runs; may be repeated",
-        read=_hosted,
+        read=values.hosted,
         repeats=True,
         completes="hosted",
     ),
@@ -201,7 +136,7 @@ OPTIONS: tuple[Option, ...] = (
         ("-p", "--param"),
         "key=value",
         "any other field of the request; the value as JSON, else as a string; may be repeated",
-        read=_pair,
+        read=values.pair,
         repeats=True,
     ),
     Option(
@@ -218,10 +153,21 @@ OPTIONS: tuple[Option, ...] = (
         repeats=True,
         completes="source",
     ),
-    Option(("--format",), "NAME", "answer as an object of this class or JSON schema of the notebook", completes="name"),
-    Option(("--tools",), "NAMES", "functions of the notebook that the model may call", _names, completes="name"),
+    Option(
+        ("--format",),
+        "TYPE",
+        "answer as an object of this class, type or JSON schema of the notebook",
+        completes="name",
+    ),
+    Option(("--tools",), "NAMES", "functions of the notebook that the model may call", values.names, completes="name"),
     Option(
         ("--confirm",), None, "ask before each call of a function, and for each approval that a server's tool needs"
+    ),
+    Option(
+        ("--handlers",),
+        "NAME",
+        "a dict of the notebook, item type or tool name: function, for the calls that are no functions of --tools",
+        completes="name",
     ),
     Option(("--previous",), "ID", "continue from this response"),
     Option(("-c", "--continue"), None, "continue from the last completed answer of this notebook"),
@@ -247,12 +193,12 @@ OPTIONS: tuple[Option, ...] = (
     Option(("--no-wait",), None, "return at once; the answer goes on streaming into this output while other cells run"),
     Option(("--base-url",), "URL", "another server, ending in /v1 as a rule"),
     Option(("--insecure",), None, "allow the key to be sent over plain http to a host other than this machine"),
-    Option(("-o", "--out"), "NAME", "bind the result to this variable too", read=_name, completes="name"),
+    Option(("-o", "--out"), "NAME", "bind the result to this variable too", read=values.name, completes="name"),
     Option(("--capture",), "FILE", "write every message to this file as it arrives (JSON lines)", completes="file"),
     Option(
         ("--replay",), "FILE", "show a captured stream again; nothing is sent, so it needs no cell", completes="file"
     ),
-    Option(("--speed",), "N", "with --replay: 2 is twice as fast, max does not wait (default 1)", read=_speed),
+    Option(("--speed",), "N", "with --replay: 2 is twice as fast, max does not wait (default 1)", read=values.speed),
     Option(("--json",), None, "the cell is the whole request body, as JSON"),
     Option(("--raw",), None, "send the cell as it stands: {{...}} is not replaced"),
     Option(("-q", "--quiet"), None, "show nothing; the result is in _responses"),
@@ -270,7 +216,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "param": ("-p store=false", '-p \'text={"verbosity": "low"}\''),
     "image": ("--image plot.png", "--image figure"),
     "file": ("--file paper.pdf",),
-    "format": ("--format Book",),
+    "format": ("--format Book", "--format list[Book]"),
+    "handlers": ("--handlers mine",),
     "tools": ("--tools weather,look_up",),
     "previous": ("--previous resp_123",),
     "resume": ("%responses --resume resp_123",),
@@ -372,7 +319,7 @@ def _assignment(line: str) -> tuple[str | None, str]:
     if match is None:
         return None, line
     try:
-        return _name(match[1]), match[2]
+        return values.name(match[1]), match[2]
     except argparse.ArgumentTypeError as error:
         raise UsageError(str(error)) from None
 
@@ -405,7 +352,7 @@ def _check_calls_and_resume(options: Options) -> None:
         for name in ("no_wait", "warm_up", "steer", "resume", "replay", "background"):
             if getattr(options, name):
                 raise UsageError(
-                    f"--tools and --confirm exclude --{name.replace('_', '-')}: the cell answers the calls"
+                    f"--tools, --confirm and --handlers exclude --{name.replace('_', '-')}: the cell answers the calls"
                 )
     if options.resume is not None:
         for name in ("on_lane", "replay", "previous", "continue_", "background", "image", "file", "no_execute"):

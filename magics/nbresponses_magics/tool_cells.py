@@ -1,4 +1,4 @@
-"""A cell with --tools or --confirm: rounds of calls, each shown as it streams, with a line for each call made.
+"""A cell that answers calls: rounds, each shown as it streams, with a line for each call made.
 
 The calls themselves are made by `client.run`; here is only what the notebook sees and is asked.
 """
@@ -30,6 +30,7 @@ def run_with_tools(
     *,
     tools: list[Any],
     confirm: bool,
+    handlers: dict[str, Any] | None,
     lane: bool,
     on_stream: Callable[[ResponseStream], None],
     quiet: bool = False,
@@ -45,12 +46,15 @@ def run_with_tools(
         lane=lane,
         **{**fields, "tools": [*tools, *(fields.get("tools") or ())]},
         confirm=_ask if confirm else None,
+        handlers=handlers,
         on_stream=on_stream,
         on_call=None if quiet else _tell,
     )
     if done.ending == "waiting":
         names = ", ".join(call.name for call in done.pending)
-        say(f"The model waits for calls that nobody answers: {names}. client.run(handlers=...) takes functions.")
+        say(f"The model waits for calls that nobody answers: {names}. --handlers NAME takes functions for them.")
+    elif done.ending == "incomplete" and done.pending:
+        say(f"The answer broke off; not called: {', '.join(call_text(call) for call in done.pending)}")
     elif done.ending == "max_rounds":
         say(f"Stopped after {len(done.rounds)} rounds: the model goes on calling.")
     return done
