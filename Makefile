@@ -4,6 +4,8 @@
 # make check       format, lint, types
 # make bench       measurements, side by side in one run
 # make notebooks   executes the notebooks and saves their outputs
+# make docs        the pages as a site, in docs/_build/html; warnings are errors
+# make reference   writes what the pages take from the code: tables of options, events, columns, errors
 # make js          builds the live view's ES module anew (with npm)
 
 PYTHONS ?= python3.13 python3.12 python3.11
@@ -16,7 +18,7 @@ TESTS ?= tests
 # A process for each core, up to four; a file's tests stay together, and only one process drives the browser.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-full check format bench notebooks js chromium clean
+.PHONY: demo test test-full check format bench notebooks docs reference picture js chromium clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed-demo
@@ -49,6 +51,13 @@ bench: $(VENV)/installed-test
 notebooks: $(VENV)/installed-test
 	$(BIN)/python notebooks/execute.py
 
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+reference: $(VENV)/installed-docs
+	$(BIN)/python docs/generate.py
+
 js:
 	cd js && npm ci --silent && npm run --silent build
 
@@ -60,7 +69,7 @@ chromium:
 	} || echo "no Chromium, and it cannot be installed here: the browser tests will be skipped"
 
 clean:
-	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output js/node_modules
+	rm -rf $(VENV) .venv-* build dist docs/_build docs/notebooks .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/output js/node_modules
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with: make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -72,6 +81,10 @@ $(VENV)/installed-demo: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/installed-test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable ".[test]"
+	@touch $@
+
+$(VENV)/installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/installed-check: pyproject.toml | $(VENV)/bin/python

@@ -120,7 +120,10 @@ def error_table() -> list[str]:
 def _facts(kind: type) -> list[str]:
     found: dict[str, None] = {}
     for parent in reversed(kind.__mro__):
-        if parent.__module__ == errors.__name__ and "__init__" in vars(parent):
+        if parent.__module__ != errors.__name__:
+            continue
+        found |= dict.fromkeys(vars(parent).get("__annotations__", ()))
+        if "__init__" in vars(parent):
             found |= dict.fromkeys(re.findall(r"^ +self\.(\w+)(?:: .*)? = ", inspect.getsource(parent), re.MULTILINE))
     return list(found)
 

@@ -46,7 +46,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     `delta` is the text that was appended, None where nothing was appended (a done event, a status, an image).
     """
 
-    event: Event | None
+    event: ev.Event | None
     delta: str | None
     _part: Part
     _length: int
