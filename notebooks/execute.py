@@ -70,6 +70,7 @@ _VARIES = tuple(
         (r"\x1b\[[0-9;]*m", ""),
         (r"data:image/(\w+);base64,[\w+/=]+", r"data:image/\1"),
         (r"\b([a-z]{2,10}_)[0-9a-f]{12,}(\.\.\.|…)?", r"\1ID"),
+        (r"\bcall_[0-9A-Za-z]{16,}", "call_ID"),
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
         (r"\b0x[0-9a-f]{6,}\b", "ADDRESS"),
         (r"""(["']obfuscation["']: ?)["']\w*["']""", r"\1PADDING"),

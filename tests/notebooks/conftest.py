@@ -13,6 +13,8 @@ import nbformat
 import pytest
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+SERVER = "http://127.0.0.1:8080"
+"""Where a notebook looks for a real server."""
 
 
 def load(path: Path) -> Any:
@@ -64,8 +66,10 @@ def said(cell: Any) -> str:
 
 
 @cache
-def run(name: str) -> Executed:
-    saved = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+def run(name: str, *, address: str = "") -> Executed:
+    path = NOTEBOOKS / f"{name}.ipynb"
+    saved = nbformat.read(path, as_version=4)
+    started = nbformat.reads(path.read_text(encoding="utf-8").replace(SERVER, address or SERVER), as_version=4)
     pairs = list(zip(exercises(saved), solutions.SOLUTIONS.get(name, ()), strict=True))
     extra = [
         source
@@ -73,7 +77,7 @@ def run(name: str) -> Executed:
         for answer in (right, *wrong)
         for source in (answer, exercise.check.source)
     ]
-    cells = execute.execute(saved, extra=extra).cells
+    cells = execute.execute(started, extra=extra).cells
     own, checks = cells[: len(saved.cells)], iter(cells[len(saved.cells) + 1 :: 2])
     solved = [(said(next(checks)), [said(next(checks)) for _ in wrong]) for _, (_, wrong) in pairs]
     return Executed(saved, own, solved)
@@ -81,7 +85,7 @@ def run(name: str) -> Executed:
 
 @pytest.fixture(scope="session")
 def executed() -> Callable[[str], Executed]:
-    """Executes a notebook, named without its suffix."""
+    """Executes a notebook, named without its suffix; `address=` stands in for that of a real server."""
     return run
 
 

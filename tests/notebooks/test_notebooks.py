@@ -13,7 +13,7 @@ import pytest
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
-SLOW = {"07_a_real_server"}  # needs somebody else's server
+WITH_A_SERVER = {"07_a_real_server"}  # of somebody else: executed in test_a_real_server.py
 NEEDS = {"06_streams_as_data": ("matplotlib", "dask"), "08_at_scale": ("dask",)}
 TEXTS = {"text/html", "text/markdown", "text/plain"}
 
@@ -21,14 +21,12 @@ TEXTS = {"text/html", "text/markdown", "text/plain"}
 def parameter(name: str) -> Any:
     missing = [package for package in NEEDS.get(name, ()) if importlib.util.find_spec(package) is None]
     marks = [pytest.mark.timeout(240)]
-    if name in SLOW:
-        marks.append(pytest.mark.slow)
     if missing:
         marks.append(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
     return pytest.param(name, marks=marks, id=name)
 
 
-each = pytest.mark.parametrize("name", [parameter(name) for name in NAMES])
+each = pytest.mark.parametrize("name", [parameter(name) for name in NAMES if name not in WITH_A_SERVER])
 every_file = pytest.mark.parametrize("name", NAMES)
 
 
@@ -89,6 +87,7 @@ def test_its_file_can_be_read_anywhere(name: str) -> None:
     for cell in notebook.cells:
         assert "execution" not in cell.metadata
         for output in cell.get("outputs", []):
+            assert output.get("name") != "stderr", output.text  # a warning
             if output.output_type in {"display_data", "execute_result"}:
                 assert output.data.keys() <= TEXTS | {"image/png"}
                 assert output.data.keys() & {"text/html", "text/plain", "image/png"}
