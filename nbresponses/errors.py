@@ -103,7 +103,7 @@ class TimedOut(TransportError):
 
 
 class Rejected(TransportError):
-    """The server answered with an HTTP error status.
+    """The server answered with an HTTP error status (200 where it put an error in the place of a plain answer).
 
     `error` is `{"type", "code", "message", "param"}` read from whatever shape the body had; `body` is the body's text
     (it can repeat what was sent, so it is an attribute and not part of the message). `retryable`: the same request may

@@ -19,9 +19,10 @@ from nbresponses.client.outcome import final, response_of
 from nbresponses.client.patience import Watch, pause_before_retry, persist
 from nbresponses.client.pool import Pools
 from nbresponses.client.resume import Resume
+from nbresponses.core.failures import error_of_body
 from nbresponses.core.request import NOT_GIVEN, Request, encode_body
 from nbresponses.core.wire import WireObject, open_json
-from nbresponses.errors import ProtocolError, RequestError
+from nbresponses.errors import ProtocolError, Rejected, RequestError
 from nbresponses.transports.http import HttpCall, HttpTransport, SecretHeaders
 from nbresponses.transports.timeouts import Timeouts
 
@@ -119,15 +120,15 @@ class Api:
 
     async def retrieve(self, /, response_id: str, **options: Any) -> Response:
         """A stored response as it is now, whatever its status."""
-        return response_of(await self._ask("GET", _path(response_id), **_options(options)))
+        return response_of(await self._accepted("GET", _path(response_id), **_options(options)))
 
     async def cancel(self, /, response_id: str, **options: Any) -> Response:
         """Cancels a background response on the server; the response as it is then."""
-        return response_of(await self._ask("POST", _path(response_id, "/cancel"), **_options(options)))
+        return response_of(await self._accepted("POST", _path(response_id, "/cancel"), **_options(options)))
 
     async def delete(self, /, response_id: str, **options: Any) -> WireObject:
         """Deletes a stored response on the server; the server's confirmation."""
-        return WireObject(await self._ask("DELETE", _path(response_id), **_options(options)))
+        return WireObject(await self._accepted("DELETE", _path(response_id), **_options(options)))
 
     async def compact(
         self,
@@ -140,15 +141,23 @@ class Api:
         """A conversation, compacted: `output` is the window to send as the next input."""
         options = _options(fields)
         body = Request(input, extra_body=extra_body, **fields).body
-        return response_of(await self._ask("POST", "/responses/compact", body=body, **options))
+        return response_of(await self._accepted("POST", "/responses/compact", body=body, **options))
 
     async def models(self, /, **options: Any) -> list[WireObject]:
         """The models that the server offers (`id`, and what else it tells of them)."""
-        data = (await self._ask("GET", "/models", **_options(options))).get("data")
+        data = (await self._accepted("GET", "/models", **_options(options))).get("data")
         return [WireObject(model) for model in data if isinstance(model, dict)] if isinstance(data, list) else []
 
     async def aclose(self) -> None:
         await self._pools.aclose()
+
+    async def _accepted(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """As `_ask`. Rejected, too, where the body of a success is an error, as some servers and proxies send it."""
+        data = await self._ask(method, path, **options)
+        if "id" in data or not (data.get("error") or data.get("object") == "error"):
+            return data
+        body = encode_body(data)
+        raise Rejected(200, error=error_of_body(body), body=body.decode(), url=f"{self.settings.base_url}{path}")
 
     async def _ask(
         self,
@@ -202,7 +211,7 @@ class Api:
     async def _transport(self, secret: Secret) -> Transport:
         return HttpTransport(
             await self._pools.client(),
-            secrets=SecretHeaders(secret.headers),
+            secrets=SecretHeaders(partial(secret.headers_for, self.settings.base_url)),
             user_agent=_user_agent(),
             scrub=secret.scrub,
         )

@@ -19,7 +19,6 @@ from nbresponses.core.lanes.actions import LaneRequest, LaneSettings
 from nbresponses.core.lanes.table import LaneTable
 from nbresponses.core.request import NOT_GIVEN, checked_body, with_format
 from nbresponses.errors import (
-    ConnectionFailed,
     Disconnected,
     LaneError,
     NBResponsesError,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from nbresponses.client.api import Api
     from nbresponses.client.exchange import Exchange
     from nbresponses.client.lane_driver import Link
-    from nbresponses.client.secret import Secret
     from nbresponses.core.lanes.actions import Started
     from nbresponses.core.request import Request
     from nbresponses.core.response import Response
@@ -52,17 +50,6 @@ _OPTIONS = frozenset(field.name for field in dataclass_fields(SocketOptions))
 _AT_REST = frozenset({"idle", "stopped"})
 _UNANSWERED = frozenset({"held", "sent"})
 _COMPACT_FIELDS = frozenset({"model", "instructions"})
-
-
-def _asked(secret: Secret, url: str) -> Mapping[str, str]:
-    """What authorises a connection. A key function of the user's that fails is a connection that does not stand."""
-    try:
-        return secret.headers()
-    except NBResponsesError:
-        raise
-    except Exception as error:
-        failed = type(error).__name__
-        raise ConnectionFailed(f"the function given as api_key failed ({failed})", url=url) from error
 
 
 class Face(Protocol):
@@ -267,7 +254,7 @@ class LaneHub:
         secret = self._api.sendable_secret()
         socket = await open_socket(
             socket_url(settings.base_url, settings.query),
-            headers=functools.partial(_asked, secret, settings.base_url),
+            headers=functools.partial(secret.headers_for, settings.base_url),
             options=self._options,
             loopback=settings.loopback,
             scrub=secret.scrub,

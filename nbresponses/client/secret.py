@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from nbresponses.errors import RequestError
+from nbresponses.errors import ConnectionFailed, NBResponsesError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,6 +103,18 @@ class Secret:
         if problem is not None:
             raise RequestError("api_key", problem)
         return _on_request(self._headers, key)
+
+    def headers_for(self, url: str) -> dict[str, str]:
+        """The same for a request to `url`. ConnectionFailed where the key is a function that fails: its text could hold
+        anything, so the error names its kind only.
+        """
+        try:
+            return self.headers()
+        except NBResponsesError:
+            raise
+        except Exception as error:
+            failed = type(error).__name__
+            raise ConnectionFailed(f"the function given as api_key failed ({failed})", url=url) from error
 
     @property
     def authorises(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbresponses.demo import DemoServer
-from nbresponses.errors import Rejected, RequestError, ResponseCancelled, ResponseFailed
+from nbresponses.errors import ConnectionFailed, Rejected, RequestError, ResponseCancelled, ResponseFailed
 
 
 def test_create_retrieve_delete(demo, client_of):
@@ -73,6 +73,45 @@ def test_answers_that_say_little(serve, wire, client_of):
     assert client.delete("r") == {}
     assert client.models() == []
     assert [model.id for model in client.models()] == ["m"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"code": "not_found", "message": "no such thing"}},
+        {"object": "error", "code": "not_found", "message": "no such thing"},
+        {"error": "not_found", "message": "no such thing", "data": []},
+    ],
+)
+def test_an_error_in_the_place_of_an_answer(serve, wire, client_of, body):
+    client = client_of(serve([wire.json(body)]))
+    calls = [client.models, lambda: client.compact("x"), *(lambda f=f: f("r") for f in _by_id(client))]
+    for call in calls:
+        with pytest.raises(Rejected, match="no such thing") as caught:
+            call()
+        assert (caught.value.status, caught.value.error["message"]) == (200, "no such thing")
+        assert "no such thing" in caught.value.body
+    with pytest.raises(ResponseFailed, match="no such thing"):
+        client_of(serve([wire.json({"error": {"message": "no such thing"}})])).create("x")
+
+
+def _by_id(client):
+    return client.retrieve, client.cancel, client.delete
+
+
+@pytest.mark.parametrize("failure", [OSError("sk-secret-in-text"), RuntimeError("sk-secret-in-text")])
+def test_a_key_function_that_fails(serve, wire, client_of, failure):
+    def key():
+        raise failure
+
+    server = serve([wire.json({"id": "r"})])
+    client = client_of(server, api_key=key)
+    for call in (client.models, lambda: client.create("x"), lambda: client.stream("x").get_final_response()):
+        with pytest.raises(ConnectionFailed, match=rf"api_key failed \({type(failure).__name__}\)") as caught:
+            call()
+        assert caught.value.__cause__ is failure or caught.value.__cause__.__cause__ is failure
+        assert "sk-secret" not in str(caught.value)
+    assert not server.requests
 
 
 def test_a_cancelled_and_a_running_response(serve, wire, client_of):
