@@ -52,14 +52,23 @@ def notebook(cells: Iterable[str]) -> dict[str, Any]:
 
 
 class LabServer:
-    """A running server; `app` is "lab" or "notebook"."""
+    """A running server; `app` is "lab" or "notebook". `python` starts it, `root` is its folder, else one of its own."""
 
-    def __init__(self, app: str = "lab", *, dark: bool = False, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        app: str = "lab",
+        *,
+        dark: bool = False,
+        environment: dict[str, str] | None = None,
+        python: str | Path = sys.executable,
+        root: Path | None = None,
+    ) -> None:
         self.app = app
+        self._python = str(python)
         self._folder = tempfile.TemporaryDirectory(prefix="nbresponses-lab-", ignore_cleanup_errors=True)
         home = Path(self._folder.name)
-        self.root = home / "notebooks"
-        self.root.mkdir()
+        self.root = root or home / "notebooks"
+        self.root.mkdir(exist_ok=True)
         self.origin = f"http://127.0.0.1:{_free_port()}"
         settings = home / "settings"
         for plugin, values in (_QUIET | (_DARK if dark else {})).items():
@@ -81,7 +90,7 @@ class LabServer:
 
     def __enter__(self) -> Self:
         command = [
-            *(sys.executable, "-m", "jupyter", self.app, "--no-browser", "--allow-root", "--expose-app-in-browser"),
+            *(self._python, "-m", "jupyter", self.app, "--no-browser", "--allow-root", "--expose-app-in-browser"),
             *("--ip=127.0.0.1", f"--port={self.origin.rsplit(':', 1)[1]}", "--ServerApp.port_retries=0"),
             *("--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={self.root}"),
         ]
@@ -123,9 +132,11 @@ class LabServer:
 class LabPage(Watched):
     """One notebook in a page."""
 
-    def __init__(self, server: LabServer, browser: Browser, name: str, cells: Iterable[str] = ()) -> None:
+    def __init__(
+        self, server: LabServer, browser: Browser, name: str, cells: Iterable[str] = (), *, scale: float = 1
+    ) -> None:
         self.server = server
-        self.context = browser.new_context(viewport={"width": 1100, "height": 900})
+        self.context = browser.new_context(viewport={"width": 1100, "height": 900}, device_scale_factor=scale)
         super().__init__(self.context)
         self.page.set_default_timeout(20_000)
         self.name = name
