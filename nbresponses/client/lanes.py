@@ -70,6 +70,12 @@ class _ManagerState:
     """What both managers know without waiting."""
 
     _hub: LaneHub
+    _lanes: Mapping[str | None, _LaneState]
+
+    def __repr__(self) -> str:
+        hub: LaneHub | None = self.__dict__.get("_hub")  # an asynchronous manager makes it when it is needed
+        names = ", ".join(name or "(default)" for name in self._lanes)
+        return f"<{type(self).__name__} {(hub and hub.transport) or 'not connected'}, lanes: {names or 'none'}>"
 
     def _look(self, function: Callable[[], T]) -> T:
         """The result of a plain function that reads what the loop changes."""
@@ -139,7 +145,10 @@ class Lane(_LaneState):
         return lane
 
     def warm_up(self, input: Any = (), *, timeout: float | None = None, **fields: Any) -> Response:  # noqa: A002
-        """Prepare the server for the next request (`generate: false`): no output, but an id that the lane continues."""
+        """Prepare the server for the next request (`generate: false`): no output, but an id that the lane continues.
+
+        Only the id is carried over. What the server prepares (`tools`, `instructions`) the next request says again.
+        """
         return self.create(
             list(input) if isinstance(input, tuple) else input, timeout=timeout, generate=False, **fields
         )

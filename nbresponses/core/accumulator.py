@@ -15,7 +15,8 @@ Text is kept in pieces and joined when asked for. Source: the streaming events o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable  # noqa: TC003  get_type_hints() reads it
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -24,11 +25,7 @@ from nbresponses.core.items import Item, Part, implied_type
 from nbresponses.core.kinds import DELTAS, DONES, KIND_OF_PART, KIND_OF_STATUS, PARTS, STATUSES
 from nbresponses.core.output import merged_output, output_so_far
 from nbresponses.core.response import Response, error_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nbresponses.core.wire import Event
+from nbresponses.core.wire import Event  # noqa: TC001  the same
 
 __all__ = ["Accumulator", "Change"]
 

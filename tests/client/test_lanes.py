@@ -135,6 +135,30 @@ def test_what_cannot_be_sent_is_refused_before_sending(lanes: LaneManager) -> No
         lanes["a"].name = "b"  # type: ignore[misc]
 
 
+def test_a_warm_up_carries_its_id_over_and_nothing_else(client: Client) -> None:
+    shared = [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}]
+    with client.lanes(model="demo-echo", store=False, tools=shared) as lanes:
+        warm = lanes["a"].warm_up(instructions="Be brief.")
+        lanes["a"].create("Hello.")
+        first, second = [message.facts() for message in lanes.capture if message.direction == "out"]
+    assert (first["generate"], first["instructions"], first["tools"]) == (False, "Be brief.", shared)
+    assert (second["previous_response_id"], second["tools"]) == (warm.id, shared)
+    assert not {"generate", "instructions"} & set(second)
+
+
+def test_a_manager_tells_what_it_is(client: Client) -> None:
+    lanes = client.lanes(model="demo-echo")
+    assert repr(lanes) == "<LaneManager not connected, lanes: none>"
+    with lanes:
+        lanes["planner"].create("x")
+        lanes.default.create("x")
+        assert repr(lanes) == "<LaneManager websocket, lanes: planner, (default)>"
+
+
+def test_an_asynchronous_manager_tells_what_it_is_without_a_loop(server: DemoServer) -> None:
+    assert repr(AsyncClient(base_url=server.base_url).lanes()) == "<AsyncLaneManager not connected, lanes: none>"
+
+
 def test_stopping_keeps_what_came_and_the_lane_goes_on(client: Client) -> None:
     with client.lanes(model="demo-slow") as lanes:
         stream = lanes["a"].stream("x")
