@@ -6,6 +6,7 @@
 # make notebooks   executes the notebooks and saves their outputs
 # make docs        the pages as a site, in docs/_build/html; warnings are errors
 # make reference   writes what the pages take from the code: tables of options, events, columns, errors
+# make picture     the README's picture, anew
 # make js          builds the live view's ES module anew (with npm)
 
 PYTHONS ?= python3.13 python3.12 python3.11
@@ -43,10 +44,11 @@ format: $(VENV)/installed-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed-test
+bench: $(VENV)/installed-test chromium
 	$(BIN)/python -m benchmarks.decode
 	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.live_view
+	$(BIN)/python -m benchmarks.board
 
 notebooks: $(VENV)/installed-test
 	$(BIN)/python notebooks/execute.py
@@ -54,6 +56,9 @@ notebooks: $(VENV)/installed-test
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+picture: $(VENV)/installed-test chromium
+	NBRESPONSES_PICTURE=docs/pictures/live.png $(BIN)/python -m pytest -q tests/browser/test_picture.py
 
 reference: $(VENV)/installed-docs
 	$(BIN)/python docs/generate.py

@@ -28,9 +28,9 @@ OURS, SDK = "nbresponses lanes", "SDK lane session"
 
 
 @contextmanager
-def demo_server() -> Iterator[str]:
+def demo_server(*options: str) -> Iterator[str]:
     """The base URL of a demo server in another process."""
-    command = [sys.executable, "-m", "nbresponses.demo", "--delay", "0"]
+    command = [sys.executable, "-m", "nbresponses.demo", "--delay", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None:
