@@ -120,8 +120,8 @@ def error_table() -> list[str]:
 def _facts(kind: type) -> list[str]:
     found: dict[str, None] = {}
     for parent in reversed(kind.__mro__):
-        if parent.__module__ != errors.__name__:
-            continue
+        if parent.__module__ != errors.__name__ or (parent is errors.NBResponsesError is not kind):
+            continue  # what all have is told once, at the root
         found |= dict.fromkeys(vars(parent).get("__annotations__", ()))
         if "__init__" in vars(parent):
             found |= dict.fromkeys(re.findall(r"^ +self\.(\w+)(?:: .*)? = ", inspect.getsource(parent), re.MULTILINE))

@@ -11,7 +11,7 @@ import pytest
 from doc_pages import PAGES, ROOT, name_of
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-_LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)|<img[^>]*\bsrc=\"([^\"]+)\"|<a[^>]*\bhref=\"([^\"]+)\"")
+_LINK = re.compile(r"\]\(<?([^)\s>]+)>?\)|<img[^>]*\bsrc=\"([^\"]+)\"|<a[^>]*\bhref=\"([^\"]+)\"")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _OUTSIDE = re.compile(r"[a-z]+:|//")
 
