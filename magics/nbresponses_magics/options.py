@@ -34,7 +34,7 @@ __all__ = [
     "split",
 ]
 
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 # What completion offers after --hosted; any other tool type is sent as it is written.
 HOSTED_TOOLS: dict[str, tuple[str, ...]] = {

@@ -134,6 +134,7 @@ def check_body(body: Mapping[str, Any], *, websocket: bool = False) -> None:
         if body.get(name) is not None and (not isinstance(body[name], kinds) or isinstance(body[name], bool)):
             message = f"Invalid type for '{name}': expected {expected}, but got {type(body[name]).__name__} instead."
             raise ApiError(400, message, code="invalid_type", param=name)
+    _check_values(body)
     limit = body.get("max_output_tokens")
     if limit is not None and limit < 1:
         message = f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 1, got {limit}."
@@ -143,6 +144,31 @@ def check_body(body: Mapping[str, Any], *, websocket: bool = False) -> None:
     if body.get("background") and body.get("store") is False:
         raise ApiError(400, "Background mode requires 'store' to be true.", param="background")
 
+
+def _check_values(body: Mapping[str, Any]) -> None:
+    """Refuses words that the API does not know, where it lists those that it does."""
+    given: list[tuple[str, Any, Sequence[str]]] = []
+    reasoning = body.get("reasoning") or {}
+    if reasoning.get("effort") is not None:
+        given.append(("reasoning.effort", reasoning["effort"], _EFFORTS))
+    for place, tool in enumerate(body.get("tools") or ()):
+        if not isinstance(tool, dict) or not tool.get("type"):
+            message = f"Missing required parameter: 'tools[{place}].type'."
+            raise ApiError(400, message, code="missing_required_parameter", param=f"tools[{place}].type")
+        given.append((f"tools[{place}].type", tool["type"], _TOOLS))
+    for param, value, known in given:
+        if value not in known:
+            named = ", ".join(f"'{word}'" for word in known[:-1])
+            message = f"Invalid value: '{value}'. Supported values are: {named}, and '{known[-1]}'."
+            raise ApiError(400, message, code="invalid_value", param=param)
+
+
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_TOOLS = (
+    *("apply_patch", "code_interpreter", "computer", "computer_use_preview", "custom", "file_search", "function"),
+    *("image_generation", "local_shell", "mcp", "namespace", "programmatic_tool_calling", "shell", "tool_search"),
+    *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"),
+)
 
 _TYPES: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
     ("input", (str, list), "one of a string or an array of items"),

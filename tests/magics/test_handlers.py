@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from nbresponses import DemoServer, ResponseFailed
+from nbresponses import DemoServer, Rejected, ResponseFailed
 
 ROUNDS = '-p \'metadata={"demo_rounds": "5"}\''
 CUSTOM = '-p \'tools=[{"type": "custom", "name": "run_sql"}]\''
@@ -102,6 +102,16 @@ def test_mistakes_are_one_line_and_nothing_is_sent(cell: Any, server: DemoServer
     assert text in out
     assert out.count("\n") == 1
     assert len(server.requests) + sum(server.created.values()) == sent
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("--reasoning hihg", "Invalid value: 'hihg'"), ("--hosted web_serach", "Invalid value: 'web_serach'")],
+)
+def test_the_demo_refuses_the_words_that_the_api_refuses(cell: Any, line: str, told: str) -> None:
+    done, out = cell(f"%%responses {line}\nGo.")
+    assert isinstance(done.error_in_exec, Rejected)
+    assert told in out
 
 
 def test_the_check_of_a_capture_file_changes_nothing(cell: Any, server: DemoServer) -> None:
