@@ -43,4 +43,12 @@ SOLUTIONS: dict[str, list[tuple[str, list[str]]]] = {
         ),
         ("answer_3 = [item['type'] for item in library.response.output]", ["answer_3 = ['message']", "answer_3 = 6"]),
     ],
+    "05_when_things_break": [
+        ("answer_1 = 'cut_at:7'", ["answer_1 = 'cut_at:8'", "answer_1 = 'no_fault'", "answer_1 = 7"]),
+        ("answer_2 = {429, 503}", ["answer_2 = {400, 503}", "answer_2 = 429"]),
+        (
+            "answer_3 = list(client.stream(response_id=lost.id, starting_after=9))",
+            ["answer_3 = list(client.stream(response_id=lost.id, starting_after=7))", "answer_3 = []", "answer_3 = 9"],
+        ),
+    ],
 }
