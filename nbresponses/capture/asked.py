@@ -43,7 +43,9 @@ def make_frame(name: str, events: EventColumns, **options: Any) -> DataFrame:
 
 
 class FrameMethods:
-    """The frames of a record. A subclass says how one is made (`_frame`)."""
+    """The frames of a record: a DataFrame each, with exactly the columns, dtypes and units of docs/frames.md, also
+    where it is empty. Times are UTC in microseconds, missing numbers `<NA>`. `_frame` makes one, in a subclass.
+    """
 
     __slots__ = ()
 

@@ -59,7 +59,10 @@ class HasCapture(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found. `by` says what the tokens are: "tokens", "words" or "pieces"."""
+    """What `compare` found, shown in a notebook as the texts with their differences marked.
+
+    `names` and `texts` are those of both, a first. `by` says what the tokens are: "tokens", "words" or "pieces".
+    """
 
     names: tuple[str, str]
     texts: tuple[str, str]

@@ -51,7 +51,7 @@ def concat_frames(frames: Sequence[pd.DataFrame], *, sources: Sequence[str] | No
     """One frame under the other, with categories still categories (plain `pd.concat` makes texts of those that differ).
 
     The rows are numbered anew. A column `source` comes first: what `sources` names for each frame; where none are
-    given, the sources that the frames name themselves, unless it is the same for all.
+    given, the sources that the frames name themselves, unless it is the same for all. ValueError for no frames.
     """
     import numpy as np
     import pandas as pd

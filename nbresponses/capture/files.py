@@ -153,6 +153,7 @@ class CaptureReader:
         self.close()
 
     def close(self) -> None:
+        """Close the file. Leaving `with` does it too."""
         self._file.close()
 
     @property

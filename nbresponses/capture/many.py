@@ -50,7 +50,7 @@ def load(paths: Paths | Iterable[Paths], *, progress: bool | None = None) -> Cap
 
 
 def files_of(paths: Paths | Iterable[Paths]) -> list[str]:
-    """The files that paths and patterns name, each once, patterns in the order of names."""
+    """The files that paths and patterns name, each once, patterns in the order of names. FileNotFoundError for none."""
     found: dict[str, None] = {}
     for each in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         name = os.fspath(each)

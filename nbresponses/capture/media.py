@@ -34,7 +34,8 @@ _FINAL = frozenset({"response.completed", "response.incomplete", "response.faile
 
 @dataclass(frozen=True)
 class CapturedImage:
-    """One picture: its bytes as the server sent them, its media type, and where it comes from.
+    """One picture: its bytes as the server sent them (`data`), its media type (`mime`, such as "image/png"), and where
+    it comes from: `lane`, `output_index`, `item_id`.
 
     `preview` counts the partial images of an item from 0 and is None for a finished picture. `time` is when it came.
     """

@@ -42,7 +42,11 @@ class Channel(NamedTuple):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One message. `at` is in seconds since the capture started; `name` the SSE event name of a JSON without a type."""
+    """One message. `at` is in seconds since the capture started, `payload` its bytes as they went over the wire.
+
+    `direction` is "in", "out" or "note", `transport` "sse", "http" or "websocket"; docs/captures.md lists each `kind`.
+    `lane` is its stream_id, `name` the SSE event name of a JSON without a type; both are None where there is none.
+    """
 
     at: float
     direction: str
@@ -54,6 +58,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def channel(self) -> Channel:
+        """All of it but its time and its payload."""
         return Channel(self.direction, self.kind, self.transport, self.lane, self.name)
 
     @property

@@ -106,7 +106,10 @@ class Api:
         timeout: Timeouts | float | None = None,  # noqa: ASYNC109  limits by phase
         **fields: Any,
     ) -> Response:
-        """A response, waited for. Raises as `get_final_response()` does; a background response comes back at once."""
+        """A response, waited for; a background response comes back at once.
+
+        Raises as `get_final_response()` does, and RequestError for what cannot be sent.
+        """
         request = Request(input, extra_body=extra_body, **fields)
         body = request.body
         if body.get("stream"):
@@ -149,6 +152,7 @@ class Api:
         return [WireObject(model) for model in data if isinstance(model, dict)] if isinstance(data, list) else []
 
     async def aclose(self) -> None:
+        """Close the connections of the running loop. Using the client again opens new ones."""
         await self._pools.aclose()
 
     async def _accepted(self, method: str, path: str, **options: Any) -> dict[str, Any]:

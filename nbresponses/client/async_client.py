@@ -76,12 +76,12 @@ class AsyncClient(BaseClient):
         return AsyncLaneManager(self._api, **fields)
 
     async def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002  the API's word
-        """A response whose calls of `tools` (Python functions) are made here until it answers. See `run_async`."""
+        """As `Client.run`. Async functions run in this loop, plain ones in threads."""
         with waking():
             return await run_async(self.stream, input, **options)
 
     async def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
-        """A response for each of many prompts, some at a time, as a DataFrame in order. See `PromptMap`."""
+        """As `Client.map`."""
         with waking():
             return await map_prompts(self._api, self.stream, prompts, **options)
 

@@ -69,6 +69,7 @@ class BaseClient:
 
     @property
     def base_url(self) -> str:
+        """Where requests go: scheme, host and path up to `/v1`, without credentials and query."""
         return self._api.settings.base_url
 
     def __repr__(self) -> str:

@@ -103,14 +103,22 @@ class Client(BaseClient):
         return manager
 
     def run(self, input: Any = NOT_GIVEN, **options: Any) -> ToolRun:  # noqa: A002  the API's word
-        """A response whose calls of `tools` (Python functions) are made here until it answers. See `tools.run_async`.
+        """A response whose calls of `tools` (Python functions) are made here, round after round, until it answers.
 
-        An async function runs on this thread's running loop (that of a notebook's kernel), else on one of its own.
+        `options` are `tools`, `handlers`, `confirm`, `max_rounds`, `tool_timeout`, `on_stream`, `on_call`, `strict`
+        (docs/tools.md has what each does), and the fields of a request. An async function runs on this thread's running
+        loop (that of a notebook's kernel), else on one of its own. Raises as `get_final_response()`; the exception has
+        the `ToolRun` so far as `partial`.
         """
         return run(self.stream, input, **options)
 
     def map(self, prompts: Iterable[Any], **options: Any) -> DataFrame:
-        """A response for each of many prompts, some at a time, as a DataFrame in order. See `PromptMap`."""
+        """A response for each of many prompts, `concurrency` (8) at a time: a DataFrame with a row for each, in order.
+
+        A prompt is an input or a dict of fields; other `options` are `lanes`, `capture`, `progress` and the fields that
+        all share (docs/tools.md). What fails is a row whose `error` says why. Raises RequestError for options that
+        cannot be; an exception out of it, an interrupt too, has the rows so far as `partial`.
+        """
         hide_headers(options)
         mapping = PromptMap(self._api, functools.partial(open_stream, self._api), prompts, **options)
         try:

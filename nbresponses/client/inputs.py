@@ -30,7 +30,8 @@ _LINKS = ("https://", "http://", "data:")
 def image_part(source: Any, *, detail: str | None = None) -> dict[str, Any]:
     """An image part from a path, a link, bytes, a PIL image, a matplotlib figure (or axes), or a numpy array.
 
-    An array is height by width (by channels), of uint8, or of floats from 0 to 1. RequestError where it is neither.
+    An array is height by width (by channels), of uint8, or of floats from 0 to 1. RequestError for anything else, for a
+    path without a file, and above 50 MB.
     """
     if isinstance(source, str) and source.startswith(_LINKS):
         return _image_part(source, detail=detail)
@@ -52,7 +53,10 @@ def image_part(source: Any, *, detail: str | None = None) -> dict[str, Any]:
 
 
 def file_part(source: Any, *, filename: str | None = None) -> dict[str, Any]:
-    """A file part from a path, bytes (with `filename`), an id ("file-…") or a link (https:)."""
+    """A file part from a path, bytes (with `filename`), an id ("file-…") or a link (https:).
+
+    RequestError for anything else, for a path without a file, and above 50 MB.
+    """
     if isinstance(source, str) and source.startswith("https://"):
         return _file_part(source)
     if isinstance(source, str) and source.startswith(("file-", "file_")) and not Path(source).exists():
@@ -68,7 +72,8 @@ def file_part(source: Any, *, filename: str | None = None) -> dict[str, Any]:
 def table_part(frame: Any, *, name: str = "", max_bytes: int = _TABLE_BYTES) -> dict[str, Any]:
     """A DataFrame (or Series) as a text part: its shape and types, then its rows as CSV.
 
-    Rows beyond `max_bytes` of CSV are left out from the end, and the text says how many.
+    Rows beyond `max_bytes` of CSV are left out from the end, and the text says how many. RequestError where not
+    even one row fits, and for what is no DataFrame.
     """
     if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):
         frame = frame.to_frame()

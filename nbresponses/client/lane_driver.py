@@ -77,7 +77,9 @@ class Ticket:
 
 @dataclass(slots=True)
 class Steer:
-    """A steering message. `state` is held, sent, accepted, pending, committed, failed or lost; the last three stay.
+    """A steering message: `number` counts those of a connection, `id` is the server's name for it.
+
+    `state` is held, sent, accepted, pending, committed, failed or lost; the last three stay.
 
     `required_input` holds the stubs that a pending one waits for, `error` says why one failed, `input` gives the text
     of a failed or lost one back.

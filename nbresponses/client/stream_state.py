@@ -95,6 +95,7 @@ class StreamState:
 
     @property
     def timing(self) -> Timing:
+        """When what happened: the start, the first byte, event and text, the end."""
         return self._inbox.timing
 
     def __repr__(self) -> str:

@@ -63,10 +63,12 @@ class ToolRun:
 
     @property
     def response(self) -> Response:
+        """The last response."""
         return self.rounds[-1]
 
     @property
     def output_text(self) -> str:
+        """The text of the last response."""
         return self.response.output_text
 
     def __repr__(self) -> str:

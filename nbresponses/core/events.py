@@ -30,6 +30,7 @@ class ResponseEvent(NestedEvent, frozen=True, kw_only=True, tag=""):
 
     @property
     def response(self) -> WireObject:
+        """The response object as of this event; empty where the server left it out."""
         return self._object("response")
 
 
@@ -71,14 +72,17 @@ class ResponseErrorEvent(NestedEvent, frozen=True, kw_only=True, tag="error"):
 
     @property
     def code(self) -> Any:
+        """What kind of error, such as "rate_limit_exceeded": as sent, a text or a number."""
         return self.error["code"]
 
     @property
     def message(self) -> Any:
+        """What the server says of it, for people."""
         return self.error["message"]
 
     @property
     def param(self) -> Any:
+        """The field of the request that it is about."""
         return self.error["param"]
 
     @property
@@ -97,6 +101,7 @@ class OutputItemEvent(NestedEvent, frozen=True, kw_only=True, tag=""):
 
     @property
     def item(self) -> WireObject:
+        """The item as of this event, in wire shape."""
         return self._object("item")
 
 
@@ -117,6 +122,7 @@ class ContentPartEvent(NestedEvent, frozen=True, kw_only=True, tag=""):
 
     @property
     def part(self) -> WireObject:
+        """The part as of this event, in wire shape."""
         return self._object("part")
 
 
@@ -140,7 +146,10 @@ class TopLogprob(msgspec.Struct, frozen=True, gc=False):
 
 
 class Logprob(msgspec.Struct, frozen=True, gc=False):
-    """The token that was taken at a position, and the most likely alternatives (up to 20)."""
+    """The token that was taken at a position. `logprob` is a natural logarithm, `bytes` the token's UTF-8.
+
+    `top_logprobs` holds the most likely alternatives (up to 20), `token` among them where it is one.
+    """
 
     token: str | None = None
     bytes: tuple[int, ...] | None = None
@@ -180,6 +189,7 @@ class ResponseOutputTextAnnotationAddedEvent(
 
     @property
     def annotation(self) -> WireObject:
+        """The citation or file reference, in wire shape."""
         return self._object("annotation")
 
 
@@ -230,6 +240,7 @@ class SummaryPartEvent(NestedEvent, frozen=True, kw_only=True, tag=""):
 
     @property
     def part(self) -> WireObject:
+        """The part as of this event, in wire shape."""
         return self._object("part")
 
 
@@ -273,6 +284,7 @@ class SteerEvent(NestedEvent, frozen=True, kw_only=True, tag=""):
 
     @property
     def steer(self) -> WireObject:
+        """The steering input: its `id`, and what the server says of it."""
         return self._object("steer")
 
 
@@ -285,6 +297,7 @@ class ResponseSteerFailedEvent(SteerEvent, frozen=True, kw_only=True, tag="respo
 
     @property
     def error(self) -> WireObject:
+        """Why the steering input was not taken."""
         return self._object("error")
 
 
@@ -295,6 +308,7 @@ class ResponseSteerPendingEvent(SteerEvent, frozen=True, kw_only=True, tag="resp
 
     @property
     def required_input(self) -> list[Any]:
+        """A stub for each tool output or approval that is waited for."""
         return self._objects("required_input")
 
 

@@ -42,7 +42,10 @@ def text_part(text: str) -> dict[str, Any]:
 
 
 def message(*parts: str | Mapping[str, Any], role: str = "user") -> dict[str, Any]:
-    """A message of texts and parts (`image_part`, `file_part`, `table_part`), as an input item."""
+    """A message of texts and parts (`image_part`, `file_part`, `table_part`), as an input item.
+
+    RequestError for no parts, and for what is neither.
+    """
     if not parts:
         raise RequestError("input", "a message needs at least one part")
     content = [_part(part) for part in parts]

@@ -113,6 +113,7 @@ class Request:
 
     @property
     def background(self) -> bool:
+        """Whether the server goes on with it when the connection ends."""
         return self._body.get("background") is True
 
     def __repr__(self) -> str:

@@ -71,6 +71,7 @@ class Response:
 
     @property
     def id(self) -> str | None:
+        """The server's name for it, which `previous_response_id` and `retrieve` take; None where it sent none."""
         return self._word("id")
 
     @property
@@ -80,6 +81,7 @@ class Response:
 
     @property
     def model(self) -> str | None:
+        """The model as the server names it, often with a date."""
         return self._word("model")
 
     @property
@@ -145,6 +147,7 @@ class Response:
 
     @property
     def audio_transcript(self) -> str:
+        """What the audio says, as far as it has come; "" where there is none."""
         return self._transcript
 
     @property

@@ -28,7 +28,7 @@ _LF = ord("\n")
 
 
 class ServerSentEvent(msgspec.Struct, frozen=True, gc=False):
-    """One dispatched event.
+    """One dispatched event. `data` is its data lines, joined by LF.
 
     `event` is the name that was sent, None where none was (the standard then calls it "message"). `id` is the last
     event id at dispatch ("" before any was sent; it persists from block to block). `retry` is the reconnection time in

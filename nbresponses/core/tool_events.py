@@ -250,6 +250,7 @@ class ResponseShellCallOutputContentDeltaEvent(
 
     @property
     def delta(self) -> WireObject:
+        """What came now: `stdout` and / or `stderr`, each a text."""
         return self._object("delta")
 
 
@@ -260,4 +261,5 @@ class ResponseShellCallOutputContentDoneEvent(
 
     @property
     def output(self) -> list[Any]:
+        """All of it: objects with `stdout`, `stderr` and `outcome`."""
         return self._objects("output")

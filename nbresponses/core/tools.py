@@ -207,7 +207,9 @@ def _takes_null(type_: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call and what became of it. `arguments` are those of a function, as sent; `output` is None until answered.
+    """One call and what became of it. `item` is the call in wire shape, `round` counts the rounds from 1.
+
+    `output` is what the function returned, None until answered; `seconds` how long that took, None where nothing ran.
 
     `outcome` is "ok", "error" (of the function or the arguments), "declined", or "waiting" (nobody answers it).
     """
@@ -220,6 +222,7 @@ class ToolCall:
 
     @property
     def name(self) -> str:
+        """The function's or tool's name; where a kind of call has none, that kind."""
         return str(self.item.get("name") or self.item.get("type") or "")
 
     @property

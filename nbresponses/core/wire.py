@@ -166,11 +166,13 @@ class UnknownEvent(_Opened, frozen=True, kw_only=True):
 
     @property
     def output_index(self) -> int | None:
+        """The item's place in the output, where the object names one as a whole number."""
         value = self._nested("output_index")
         return value if type(value) is int else None
 
     @property
     def item_id(self) -> str | None:
+        """The id of the item, where the object names one."""
         value = self._nested("item_id")
         return value if isinstance(value, str) else None
 
@@ -182,4 +184,5 @@ class InvalidEvent(Event, frozen=True, gc=True, kw_only=True):
     error: DecodeError | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Always empty: there is no object. `payload` has what came."""
         return {}

@@ -71,12 +71,14 @@ class DemoServer:
 
     @property
     def port(self) -> int:
+        """The port that it listens on. RuntimeError while it does not run."""
         if self._running is None:
             raise RuntimeError("The demo server is not running: use it in a with statement, or call start() first.")
         return self._running.port
 
     @property
     def base_url(self) -> str:
+        """What a client takes as `base_url`. RuntimeError while it does not run."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
@@ -109,7 +111,10 @@ class DemoServer:
         self._service.set_fault(Fault.parse(fault))
 
     def start(self) -> Self:
-        """Returns when the server takes requests. Does nothing if it runs already."""
+        """Returns when the server takes requests. Does nothing if it runs already.
+
+        OSError where the port is taken, RuntimeError where the server does not start.
+        """
         if self._running is not None:
             return self
         listener = socket.create_server(("127.0.0.1", self._wanted_port))

@@ -37,7 +37,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, value: Timeouts | float | None, default: Timeouts | None = None) -> Timeouts:
-        """A number is a total limit; None is the default."""
+        """`value` as limits: a number is a total limit over the others of `default`; None is the default."""
         if isinstance(value, Timeouts):
             return value
         default = default or cls()
