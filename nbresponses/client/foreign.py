@@ -165,6 +165,7 @@ class Recording(Generic[T]):
         """The latest response of a lane."""
         return self._record.response(stream_id)
 
+        """The record, which grows as the stream is read."""
     def __iter__(self) -> Iterator[T]:
         return self
 
