@@ -28,7 +28,8 @@ _VISIBLE = frozenset({"response.output_text.delta", "response.refusal.delta", "r
 class Timing:
     """When things happened. `started` is a `time.monotonic()`, the others are seconds since then, None if not yet.
 
-    The request was sent at `started`, its latest attempt if there were several.
+    The request was sent at `started`, its latest attempt if there were several. `first_byte` is that of the answer's
+    body, `first_event` any event, `first_text` the first piece of answer text, `ended` the end.
     """
 
     started: float | None = None

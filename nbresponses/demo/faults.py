@@ -26,6 +26,16 @@ _INDEXES = ("output_index", "content_index", "summary_index")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
+    """What goes wrong with an answer; nothing, as it is. Times are in seconds, places are counted in events.
+
+    `DemoServer(fault="cut_at:5,crlf")`, or `metadata={"demo_fault": "cut_at:5"}` for one request. `delay`, `first_byte`
+    and `times` say how long and how often. `status`, `body`, `retry_after` and `redirect` make an answer of another
+    kind; `cut_at`, `cut_in_line`, `stall_at`, `no_terminal`, `stay_open` and `done` another end; `keepalive`,
+    `keepalive_every`, `no_event_lines`, `crlf`, `gzip` and `chunks` another form of the stream; `rotate_ids`,
+    `no_indexes`, `no_sequence_numbers` and `empty_output` other events. Only on a WebSocket: `close_at`, `close_code`,
+    `drop_stream_id`, `duplicate_at`, `oversize_at` and `oversize`.
+    """
+
     # how long, how often
     delay: float | None = None  # seconds between events
     first_byte: float = 0.0  # seconds before anything is answered

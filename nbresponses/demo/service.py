@@ -29,7 +29,7 @@ _CATCH_UP = 0.1  # seconds that the pace makes good, of timers that fire late; a
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request as the server got it: never its headers, so never a key."""
+    """A request as the server got it: `method`, `path`, `query`, `body`; never its headers, so never a key."""
 
     method: str
     path: str

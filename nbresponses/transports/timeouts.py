@@ -12,13 +12,14 @@ __all__ = ["Timeouts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Limits in seconds; None is no limit.
+    """Limits in seconds; None is no limit. RequestError for what is no number above 0.
 
-    connect      until the connection stands (DNS, TCP, TLS, a free place in the pool), for each attempt
-    first_byte   from sending the request until the first byte of the answer's body, for each attempt
-    idle         between two bytes of the body; any byte counts, a comment that keeps the connection alive too
-    queued       for a background response to leave the server's queue; it goes on there when this runs out
-    total        from the start to the end, retries and waits included
+    Attributes:
+        connect: until the connection stands (DNS, TCP, TLS, a free place in the pool), for each attempt
+        first_byte: from sending the request until the first byte of the answer's body, for each attempt
+        idle: between two bytes of the body; any byte counts, a comment that keeps the connection alive too
+        queued: for a background response to leave the server's queue; it goes on there when this runs out
+        total: from the start to the end, retries and waits included
     """
 
     connect: float | None = 10.0
