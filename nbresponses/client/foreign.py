@@ -154,6 +154,7 @@ class Recording(Generic[T]):
 
     @property
     def capture(self) -> Capture:
+        """The record, which grows as the stream is read."""
         return self._record.capture
 
     @property
@@ -165,7 +166,6 @@ class Recording(Generic[T]):
         """The latest response of a lane."""
         return self._record.response(stream_id)
 
-        """The record, which grows as the stream is read."""
     def __iter__(self) -> Iterator[T]:
         return self
 
