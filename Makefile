@@ -7,6 +7,7 @@
 # make docs        the pages as a site, in docs/_build/html; warnings are errors
 # make reference   writes what the pages take from the code: tables of options, events, columns, errors
 # make picture     the README's picture, anew
+# make dist        the sdist and the wheel of a release, in dist/, looked through and tried in a new environment
 # make js          builds the live view's ES module anew (with npm)
 
 PYTHONS ?= python3.13 python3.12 python3.11
@@ -19,7 +20,7 @@ TESTS ?= tests
 # A process for each core, up to four; a file's tests stay together, and only one process drives the browser.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-full check format bench notebooks docs reference picture js chromium clean
+.PHONY: demo test test-full check format bench notebooks docs reference picture js dist chromium clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed-demo
@@ -65,6 +66,11 @@ reference: $(VENV)/installed-docs
 
 js:
 	cd js && npm ci --silent && npm run --silent build
+
+dist: $(VENV)/installed-test
+	rm -rf dist
+	$(BIN)/python -m build
+	NBRESPONSES_DIST=dist $(BIN)/python -m pytest -q tests/test_distribution.py
 
 # Debian's browser, for the browser tests; they are skipped where there is none (and fail under CI).
 chromium:

@@ -2,7 +2,8 @@
 
 A test that takes `stream_file` runs once per captured stream; one marked `cases("sse", …)` that takes `case` once per
 case of these areas. The streams are looked for in $NBRESPONSES_STREAMS, then in ../shared/data/streams beside the
-repository. Where they are missing such a test is skipped, but fails when CI is set.
+repository. Where they are missing such a test is skipped, but fails when CI is set; $NBRESPONSES_STREAMS=none says that
+they are left out, and skips it there too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 CASES = Path(__file__).parent / "data" / "cases"
+NO_STREAMS = "none"
 TOLD = "told"
 """The property of a test's report that holds a line for the end of the run."""
 
@@ -45,6 +47,8 @@ def in_ci() -> bool:
 
 
 def missing_streams() -> None:
+    if os.environ.get("NBRESPONSES_STREAMS") == NO_STREAMS:
+        pytest.skip(f"NBRESPONSES_STREAMS={NO_STREAMS}: the captured streams are left out")
     reason = f"no captured streams in {streams_folder()}; set NBRESPONSES_STREAMS to a folder that holds some"
     if in_ci():
         pytest.fail(reason, pytrace=False)
