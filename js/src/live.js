@@ -1,47 +1,87 @@
-// The live view's widget: collects messages as soon as its model exists, draws wherever it is displayed.
-// The store is shared by both through this factory's closure: each hook gets a wrapper of the model of its own.
+// The live view's widget: collects messages as soon as its model exists, draws wherever its mark or its display is.
+// The store is shared by all hooks through this factory's closure: each gets a wrapper of the model of its own.
 
+import { Places } from "./places.js";
 import { Store } from "./store.js";
 import { View } from "./view.js";
 
 const AGAIN = 1000; // milliseconds between two requests for a snapshot
+const LOOK = 500; // milliseconds between two looks for places and silence
+const SILENCE = 5000; // milliseconds without a message after which the kernel is asked whether one was lost
+const LONGEST = 60_000; // between two such questions: each silence is twice as long as the one before
 
 export default () => {
   const store = new Store();
   let asked = -Infinity;
+  let heard = performance.now();
+  let patience = SILENCE;
   let late = false; // a page that came during the stream: the settled output will not reach it, so it keeps the widget
 
-  function ask(model) {
-    if (performance.now() - asked < AGAIN) return;
-    asked = performance.now();
-    model.send({ op: "snapshot" });
+  /** The model, for reading and for messages: one that cannot be sent says that the kernel is gone. */
+  function guarded(model) {
+    return {
+      get: (name) => model.get(name),
+      send(message) {
+        try {
+          model.send(message);
+        } catch {
+          store.lose();
+        }
+      },
+    };
   }
 
-  function receive(model, message, buffers) {
+  function ask(kernel) {
+    if (performance.now() - asked < AGAIN) return;
+    asked = performance.now();
+    kernel.send({ op: "snapshot" });
+  }
+
+  function receive(kernel, message, buffers) {
+    heard = performance.now();
+    patience = SILENCE;
     if (message.ack) {
       store.stopped = true;
       return;
     }
     const whole = store.receive(message, buffers);
-    if (!whole) ask(model);
-    else if (message.last && !message.snapshot && !late) model.send({ op: "seen" });
+    if (!whole) ask(kernel);
+    else if (message.last && !message.snapshot && !late) kernel.send({ op: "seen" });
+  }
+
+  /** A kernel that died is not announced; neither is a last message that was dropped. */
+  function listen(kernel) {
+    if (store.state.ended || performance.now() < heard + patience) return;
+    heard = performance.now();
+    patience = Math.min(2 * patience, LONGEST);
+    kernel.send({ op: "at", n: store.number });
   }
 
   return {
     initialize({ model }) {
+      const kernel = guarded(model);
+      const places = new Places(model.get("mark"), (el) => {
+        const view = new View(store, kernel, el);
+        return () => view.dispose();
+      });
       late = model.get("snapshot")?.n > 1;
       store.load(model.get("snapshot"));
-      const onMessage = (message, buffers) => receive(model, message, buffers);
-      const onSnapshot = () => store.load(model.get("snapshot"));
-      model.on("msg:custom", onMessage);
-      model.on("change:snapshot", onSnapshot);
+      const on = {
+        "msg:custom": (message, buffers) => (places.look(), receive(kernel, message, buffers)),
+        "change:snapshot": () => store.load(model.get("snapshot")),
+        comm_live_update: () => store.lose(), // JupyterLab's word for a kernel that restarts
+      };
+      for (const [name, handler] of Object.entries(on)) model.on(name, handler);
+      const clock = setInterval(() => (places.look(), listen(kernel)), LOOK);
+      places.look();
       return () => {
-        model.off("msg:custom", onMessage);
-        model.off("change:snapshot", onSnapshot);
+        for (const [name, handler] of Object.entries(on)) model.off(name, handler);
+        clearInterval(clock);
+        places.clear();
       };
     },
     render({ model, el }) {
-      const view = new View(store, model, el);
+      const view = new View(store, guarded(model), el);
       return () => view.dispose();
     },
   };

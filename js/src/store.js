@@ -10,6 +10,7 @@ export class Store {
     this.number = 0;
     this.items = new Map();
     this.state = {};
+    this.since = performance.now();
     this.stale = false;
     this.listeners = new Set();
   }
@@ -33,7 +34,7 @@ export class Store {
     if (!(snapshot.n >= this.number)) return true;
     this.number = snapshot.n;
     this.stale = false;
-    this.state = snapshot.state;
+    this.know(snapshot.state);
     const gone = new Set(this.items.keys());
     for (const { key, facts, texts, notes, images, audio } of snapshot.items) {
       gone.delete(key);
@@ -49,7 +50,7 @@ export class Store {
   }
 
   apply([what, key, ...rest], buffers) {
-    if (what === "state") Object.assign(this.state, key);
+    if (what === "state") this.know({ ...this.state, ...key });
     else if (what === "gone") this.items.delete(key);
     else {
       const item = this.item(key);
@@ -60,6 +61,25 @@ export class Store {
       else if (what === "image") this.image(item, rest[0], rest[1], buffers[rest[2]]);
       else if (what === "audio") item.audio = { ...rest[0], data: buffers[rest[1]] };
     }
+  }
+
+  know(state) {
+    if (state.elapsed !== this.state.elapsed) this.since = performance.now();
+    this.state = state;
+  }
+
+  /** Seconds since the request was sent. */
+  elapsed() {
+    const { elapsed, ended } = this.state;
+    return (elapsed ?? 0) + (ended ? 0 : (performance.now() - this.since) / 1000);
+  }
+
+  /** The kernel is gone: what came is all there will be. */
+  lose() {
+    if (this.state.ended) return;
+    this.state = { ...this.state, state: "gone", elapsed: this.elapsed(), ended: true };
+    for (const { facts } of this.items.values()) facts.done = true;
+    this.tell();
   }
 
   item(key) {

@@ -12,8 +12,9 @@ const WORDS = {
   completed: "Done",
   error: "Failed",
   interrupted: "Stopped",
+  gone: "The kernel ended or restarted: what had come is kept",
 };
-const BAD = ["failed", "error", "cut_off"];
+const BAD = ["failed", "error", "cut_off", "gone"];
 
 export class View {
   constructor(store, model, root) {
@@ -93,10 +94,6 @@ export class View {
   drawState() {
     const { state } = this.store;
     if (state.ended && !this.ended) this.announce(`The answer has ended: ${this.phase(state)}.`);
-    if (this.seconds !== state.elapsed) {
-      this.seconds = state.elapsed;
-      this.since = performance.now();
-    }
     this.ended = state.ended;
     this.box.classList.toggle("nbr-busy", !state.ended);
     this.box.dataset.state = BAD.includes(state.state) ? "bad" : state.state;
@@ -113,8 +110,7 @@ export class View {
   /** The clock and the facts of the status line. */
   tick() {
     const { state } = this.store;
-    const since = state.ended ? 0 : (performance.now() - (this.since ?? performance.now())) / 1000;
-    const facts = [state.model, duration((state.elapsed ?? 0) + since), ...(state.rest ?? [])];
+    const facts = [state.model, duration(this.store.elapsed()), ...(state.rest ?? [])];
     grow(this.facts, clean(facts.filter(Boolean).join(" · ")));
     if (!state.ended) for (const block of this.blocks.values()) block.tick?.();
   }

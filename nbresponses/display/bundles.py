@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.response import Response
-from nbresponses.render import StatusLine, block_text, blocks, bundle, item_blocks, metadata, to_html, to_text
+from nbresponses.render import (
+    StatusLine,
+    block_text,
+    blocks,
+    bundle,
+    item_blocks,
+    metadata,
+    to_html,
+    to_text,
+    unfinished,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +26,17 @@ if TYPE_CHECKING:
     from nbresponses.client.stream import ResponseStream
     from nbresponses.render import Block
 
-__all__ = ["Bundle", "closing_lines", "item_text", "live", "never_began", "plain_text", "settled", "status_line"]
+__all__ = [
+    "Bundle",
+    "closing_lines",
+    "item_text",
+    "kept",
+    "live",
+    "never_began",
+    "plain_text",
+    "settled",
+    "status_line",
+]
 
 Bundle = tuple[dict[str, str], dict[str, Any]]
 """Texts by media type, and metadata."""
@@ -38,6 +58,12 @@ def live(stream: ResponseStream, now: float) -> Bundle:
     response = stream.response
     found, status = blocks(response), status_line(response, stream, now)
     return {"text/html": to_html(found, status), "text/plain": to_text(found, status)}, metadata(response)
+
+
+def kept(stream: ResponseStream, now: float, *, mark: str) -> Bundle:
+    """What a file that is saved meanwhile holds; `mark` is the class by which the live view finds its place."""
+    response = stream.response
+    return unfinished(blocks(response), status_line(response, stream, now), mark=mark), metadata(response)
 
 
 def status_line(response: Response, stream: ResponseStream | None = None, now: float | None = None) -> StatusLine:

@@ -1,13 +1,17 @@
-"""The live view: one widget per cell that is told what changes, and is replaced by the settled bundle at the end.
+"""The live view: one widget per cell that is told what changes, shown in the output's place until the answer settles.
 
 Rules
 1. Messages are numbered: a page that misses one asks for a snapshot. Each is one batch of changes: at first all that
    come (twenty a second), after two seconds ten a second, which still read as smooth and cost half.
 2. The page's state is a trait that is made when somebody asks for it (a page that is reloaded, a second window), so it
    is always up to date and costs nothing on the wire.
-3. `settle` puts the settled bundle in the widget's place. The widget is closed when a page says that it saw the end, so
-   nothing of it is saved; a page that was reloaded meanwhile, and which no display update reaches, keeps it.
-4. What a page asks for may arrive on another thread (a subshell's): it only stops the stream or sends under the lock.
+3. The cell's output is never the widget: it is text, with a mark beside which the page shows the widget, hiding the
+   text. So a file that is saved in mid-stream holds what had come by then, and no widget that it cannot show again. The
+   text is brought up to date at a pace that falls with its size: its cost grows with time, not with the square of it.
+4. `settle` makes the settled bundle the output; without a mark in it, it is shown and the widget hidden. The widget is
+   closed when a page says that it saw the end; a page that was reloaded meanwhile, and which no display update reaches,
+   keeps it.
+5. What a page asks for may arrive on another thread (a subshell's): it only stops the stream or sends under the lock.
 
 Stopping: the button's message reaches a busy kernel where it has subshells; where not, the page interrupts the kernel
 through the Jupyter Server.
@@ -25,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from nbresponses.display.bundles import settled, status_line
+from nbresponses.display.bundles import kept, settled, status_line
 from nbresponses.display.live_state import LiveState
 from nbresponses.display.updating import publish
 from nbresponses.render import blocks
@@ -41,6 +45,9 @@ __all__ = ["LiveView", "LiveWidget"]
 _EAGER = 2.0  # seconds
 _PACE = 0.09  # seconds between two messages then: every other batch
 
+_KEPT_AFTER = 2.5  # seconds between two states of the text that a saved file holds, at least
+_KEPT_RATE = 1200  # bytes of it a second, at most: a tenth of what a fast stream's messages cost
+
 _STATIC = Path(__file__).parent / "static"
 
 
@@ -49,6 +56,7 @@ class LiveWidget(anywidget.AnyWidget):
 
     _esm = _STATIC / "live.js"
     _css = _STATIC / "live.css"
+    mark = traitlets.Unicode("").tag(sync=True)
     kernel_id = traitlets.Unicode("").tag(sync=True)
     allow_remote_images = traitlets.Bool(False).tag(sync=True)
     snapshot = traitlets.Dict({}).tag(sync=True)
@@ -74,12 +82,16 @@ class LiveView:
     def __init__(self, *, kernel_id: str = "", allow_remote_images: bool = False) -> None:
         self._kernel_id = kernel_id
         self._allow_remote_images = allow_remote_images
-        self._display_id = f"nbresponses-{secrets.token_hex(8)}"
+        token = secrets.token_hex(8)
+        self._display_id = f"nbresponses-{token}"
+        self._mark = f"nbr-{token}"
         self._state = LiveState()
         self._lock = threading.RLock()
         self._number = 0
         self._waiting = False
         self._begun = self._sent = time.monotonic()
+        self._kept_next = self._begun + _KEPT_AFTER
+        self._kept_stale = False
         self._told: dict[str, Any] = {}
         self._ended = False
         self._stream: ResponseStream | None = None
@@ -87,17 +99,21 @@ class LiveView:
 
     def start(self, stream: ResponseStream) -> None:
         self._stream = stream
-        widget = LiveWidget(self._snapshot, kernel_id=self._kernel_id, allow_remote_images=self._allow_remote_images)
+        widget = LiveWidget(
+            self._snapshot,
+            mark=self._mark,
+            kernel_id=self._kernel_id,
+            allow_remote_images=self._allow_remote_images,
+        )
         widget.on_msg(self._asked)
         self._widget = widget
-        data = widget._repr_mimebundle_() or ({}, {})
-        publish(({**data[0], "text/plain": "A streaming answer."}, {}), display_id=self._display_id, update=False)
+        self._keep(time.monotonic(), update=False)
         self._send()
 
     def apply(self, changes: Sequence[Change]) -> None:
         with self._lock:
             self._state.apply(changes, time.monotonic())
-            self._waiting = True
+            self._waiting = self._kept_stale = True
         self.tick()
 
     def tick(self) -> None:
@@ -105,6 +121,8 @@ class LiveView:
         now = time.monotonic()
         if self._waiting and (now < self._begun + _EAGER or now >= self._sent + _PACE):
             self._send()
+        if self._kept_stale and now >= self._kept_next:
+            self._keep(now, update=True)
 
     def settle(self) -> None:
         if self._stream is None or self._widget is None:
@@ -114,6 +132,15 @@ class LiveView:
             self._ended = True
             self._state.look = True
             self._send(last=True)
+
+    def _keep(self, now: float, *, update: bool) -> None:
+        """Bring the text that a saved file holds up to date."""
+        if self._stream is None:
+            return
+        bundle = kept(self._stream, now, mark=self._mark)
+        publish(bundle, display_id=self._display_id, update=update)
+        size = sum(map(len, bundle[0].values()))
+        self._kept_stale, self._kept_next = False, now + max(_KEPT_AFTER, size / _KEPT_RATE)
 
     # ── what the page is told ──
 
@@ -165,6 +192,8 @@ class LiveView:
             with self._lock:
                 snapshot = self._snapshot()
                 self._deliver({"snapshot": snapshot}, snapshot.pop("buffers"))
+        elif asked == "at" and content.get("n") != self._number:
+            self._asked(_widget, {"op": "snapshot"}, [])  # the page has heard nothing for a while: something was lost
         elif asked == "seen" and self._ended:
             self._close()
 

@@ -7,7 +7,7 @@ no clock, no IPython.
 from __future__ import annotations
 
 from nbresponses.render.blocks import Block, Key
-from nbresponses.render.bundle import bundle, metadata
+from nbresponses.render.bundle import bundle, metadata, unfinished
 from nbresponses.render.html import block_html, status_html, to_html
 from nbresponses.render.markdown import to_markdown
 from nbresponses.render.pictures import Picture, image_type, read_picture
@@ -36,4 +36,5 @@ __all__ = [
     "to_html",
     "to_markdown",
     "to_text",
+    "unfinished",
 ]

@@ -1,23 +1,27 @@
-"""The settled form of an answer: a MIME bundle that shows the same in every front end, without a kernel or a widget."""
+"""An answer as a MIME bundle, settled or on its way: it shows the same everywhere, without a kernel or a widget."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.render.html import to_html
+from nbresponses.render.blocks import Audio, Block, Code, Image, Key, Notice, ToolCall
+from nbresponses.render.html import mark_html, to_html
 from nbresponses.render.markdown import to_markdown
 from nbresponses.render.reading import blocks
 from nbresponses.render.text import to_text
 from nbresponses.render.untrusted import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nbresponses.core.response import Response
     from nbresponses.render.reading import Preview
     from nbresponses.render.status import StatusLine
 
-__all__ = ["bundle", "metadata"]
+__all__ = ["bundle", "metadata", "unfinished"]
+
+_UNFINISHED = "Still streaming when this was written: show(_responses) shows the answer while its kernel runs."
 
 
 def bundle(
@@ -40,6 +44,33 @@ def bundle(
         "text/markdown": to_markdown(shown, status, allow_remote_images=allow_remote_images, images=False),
         "text/plain": to_text(shown, status),
     }
+
+
+def unfinished(found: Sequence[Block], status: StatusLine | None, *, mark: str) -> dict[str, str]:
+    """What there is of an answer on its way, for a file that is saved now: without pictures and sound.
+
+    `mark` is the class of an empty element by which a live view finds its place on the page.
+    """
+    shown = [_light(block) for block in found]
+    if shown:
+        shown.append(Notice(key=Key(-1, "unfinished", 0), done=True, text=_UNFINISHED))
+    return {
+        "text/html": mark_html(mark) + to_html(shown, status),
+        "text/markdown": to_markdown(shown, status, images=False),
+        "text/plain": to_text(shown, status),
+    }
+
+
+def _light(block: Block) -> Block:
+    if isinstance(block, Image):
+        return replace(block, picture=None)
+    if isinstance(block, Audio):
+        return replace(block, mime="", data="")
+    if isinstance(block, ToolCall):
+        return replace(block, pictures=())
+    if isinstance(block, Code):
+        return replace(block, outputs=tuple(output for output in block.outputs if isinstance(output, str)))
+    return block
 
 
 def metadata(response: Response) -> dict[str, Any]:

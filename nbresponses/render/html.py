@@ -34,13 +34,18 @@ if TYPE_CHECKING:
     from nbresponses.render.blocks import Source
     from nbresponses.render.status import StatusLine
 
-__all__ = ["block_html", "status_html", "to_html"]
+__all__ = ["block_html", "mark_html", "status_html", "to_html"]
 
 
 def to_html(blocks: Iterable[Block], status: StatusLine | None = None, *, allow_remote_images: bool = False) -> str:
     """All blocks and the status line as one HTML fragment."""
     body = "\n".join(block_html(block, allow_remote_images=allow_remote_images) for block in blocks)
     return f'<div style="{styles.BODY}">\n{body}\n{status_html(status)}</div>'
+
+
+def mark_html(name: str) -> str:
+    """An empty element of this class, which a script finds."""
+    return f'<div class="{html_attribute(name)}"></div>\n'
 
 
 def status_html(status: StatusLine | None) -> str:

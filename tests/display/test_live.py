@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -45,7 +46,17 @@ class Front:
 
 
 @pytest.fixture
-def front(monkeypatch: pytest.MonkeyPatch) -> Front:
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The view's time, in seconds: a test sets it."""
+    now = [100.0]
+    monkeypatch.setattr(live_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+@pytest.fixture
+def front(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Front:
+    if "clock" in request.fixturenames:
+        request.getfixturevalue("clock")
     return Front(monkeypatch)
 
 
@@ -56,13 +67,57 @@ def test_messages_are_numbered_and_the_last_says_so(front: Front, events: Any, p
     assert front.numbered[-1]["last"] is True
 
 
-def test_the_widget_is_replaced_once_by_the_settled_answer(front: Front, events: Any, played: Any) -> None:
+def test_the_output_is_text_with_a_mark_and_then_the_settled_answer(front: Front, events: Any, played: Any) -> None:
     follow(played(events("Hello ", "there")), front.view)
     (first, update), (last, updated) = front.published
     assert (update, updated) == (False, True)
-    assert "application/vnd.jupyter.widget-view+json" in first
-    assert sorted(last) == ["text/html", "text/markdown", "text/plain"]
+    assert sorted(first) == sorted(last) == ["text/html", "text/markdown", "text/plain"]
+    assert front.view._widget is not None
+    mark = f'<div class="{front.view._widget.mark}"></div>'
+    assert first["text/html"].startswith(mark)
+    assert mark not in last["text/html"]
     assert "Hello there" in last["text/plain"]
+
+
+def test_what_a_saved_file_holds_costs_no_more_than_its_rate(
+    front: Front, events: Any, played: Any, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 0
+    monkeypatch.setattr(live_module, "kept", lambda *_, **__: ({"text/plain": "x" * size}, {}))
+    stream = played(events("Hello"))
+    front.view.start(stream)
+    (change, *_) = stream.changes()
+    written = []
+    for second in range(1, 61):
+        clock[0], size = 100.0 + second, 300 * second
+        before = len(front.published)
+        front.view.apply([change])
+        written += [second] * (len(front.published) - before)
+    assert written[:3] == [3, 6, 9], "2.5 s apart at least"
+    assert written[-1] - written[-2] > 8, "10 kB and 1.2 kB a second"
+    assert sum(300 * second for second in written[:-1]) < 1200 * 60
+
+
+def test_what_a_saved_file_holds_is_what_had_come(front: Front, events: Any, played: Any, clock: list[float]) -> None:
+    stream = played(events("Hello"))
+    (change, *_) = stream.changes()
+    front.view.start(stream)
+    front.view.apply([change])
+    clock[0] += 3
+    front.view.tick()
+    for form, text in front.published[-1][0].items():
+        assert "Hello" in text, form
+        assert "Still streaming" in text, form
+
+
+def test_nothing_is_written_again_where_nothing_came(
+    front: Front, events: Any, played: Any, clock: list[float]
+) -> None:
+    front.view.start(played(events("Hello")))
+    for _ in range(20):
+        clock[0] += 1
+        front.view.tick()
+    assert len(front.published) == 1
 
 
 def test_the_widget_is_closed_when_the_end_was_seen_and_not_before(front: Front, events: Any, played: Any) -> None:
@@ -89,9 +144,13 @@ def test_a_page_that_comes_anew_gets_everything(front: Front, events: Any, playe
     assert front.messages[-1][0]["snapshot"]["items"] == snapshot["items"]
 
 
-def test_the_first_bundle_holds_no_answer_and_names_no_file(front: Front, events: Any, played: Any) -> None:
-    front.view.start(played(events("Hello")))
-    assert front.published[0][0]["text/plain"] == "A streaming answer."
+def test_a_page_that_heard_nothing_for_a_while_gets_what_it_missed(front: Front, events: Any, played: Any) -> None:
+    follow(played(events("Hello")), front.view)
+    last = front.numbered[-1]["n"]
+    front.view._asked(None, {"op": "at", "n": last}, [])
+    assert front.messages[-1][0].get("n") == last, "it has everything"
+    front.view._asked(None, {"op": "at", "n": last - 1}, [])
+    assert front.messages[-1][0]["snapshot"]["n"] == last
 
 
 def test_what_a_page_sends_may_be_anything(front: Front, events: Any, played: Any) -> None:
