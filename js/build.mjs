@@ -10,6 +10,7 @@ import { minify } from "terser";
 const LIMIT = 100_000; // bytes of a module: it is sent with each widget
 const BANNERS = {
   live: "/* nbresponses live view. Contains markdown-it and DOMPurify: see LICENSES.txt beside this file. */\n",
+  board: "/* nbresponses lane board. Contains markdown-it and DOMPurify: see LICENSES.txt beside this file. */\n",
   inspector: "/* nbresponses event inspector. Contains DOMPurify: see LICENSES.txt beside this file. */\n",
 };
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -90,4 +91,4 @@ for (const [name, folder] of Object.entries(WIDGETS)) {
   }
 }
 await writeFile(`${root}/display/static/LICENSES.txt`, await licences("live.js", ["dompurify", "markdown-it"]));
-await writeFile(`${root}/widgets/static/LICENSES.txt`, await licences("inspector.js", ["dompurify"]));
+await writeFile(`${root}/widgets/static/LICENSES.txt`, await licences("board.js", ["dompurify", "markdown-it"]));

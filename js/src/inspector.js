@@ -10,6 +10,7 @@ import { Timeline } from "./timeline.js";
 
 const SPEEDS = [0.25, 0.5, 1, 2, 5, 10];
 const BEAT = 80; // milliseconds between two steps while playing, or longer where an answer takes longer
+const MANY = 5000; // messages above which the response is at first shown by its end
 const COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#e15759", "#76b7b2", "#9c755f", "#edc948"];
 
 const gap = (seconds) =>
@@ -132,6 +133,7 @@ class View {
     else if (this.filtered()) this.rows.fetch(0, 0).then((answer) => answer && this.rows.grow(answer.shown));
     else this.rows.grow(overview.total);
     this.count();
+    if (this.row < 0 && overview.total) this.seek({ row: overview.total - 1 }, overview.total > MANY);
   }
 
   renew(select, options) {

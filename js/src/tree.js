@@ -1,8 +1,8 @@
 // The lineage as a picture: responses as circles from left to right, a line from each to what continues it. A click, or
-// Enter, selects one. Drawn by elements; names are text.
+// Enter, selects one; the arrow keys go from one to the next. Drawn by elements; names are text.
 
 const SVG = "http://www.w3.org/2000/svg";
-const [ACROSS, DOWN, EDGE] = [110, 34, 18];
+const [ACROSS, DOWN, EDGE] = [110, 28, 16];
 
 const shape = (tag, attributes, ...children) => {
   const made = document.createElementNS(SVG, tag);
@@ -25,24 +25,40 @@ export function tree(nodes, selected, select) {
     const bend = (x1 + x2) / 2;
     svg.append(shape("path", { class: "nbb-edge", d: `M${x1} ${y1} C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}` }));
   }
-  for (const node of nodes) svg.append(circle(node, at(node.id), node.id === selected, select));
+  const first = places.has(selected) ? selected : nodes[0]?.id; // the one that Tab reaches
+  for (const node of nodes) svg.append(circle(node, at(node.id), node.id === selected, node.id === first, select));
   return nodes.length ? svg : document.createTextNode("");
 }
 
-function circle(node, [x, y], chosen, select) {
+function circle(node, [x, y], chosen, reached, select) {
   const dot = shape("circle", { cx: x, cy: y, r: 7 });
   const name = shape("text", { x: x + 12, y: y + 4 }, node.lane.length > 12 ? `${node.lane.slice(0, 11)}…` : node.lane);
   const title = shape("title", {}, `${node.lane}: ${node.state}`);
-  const made = shape("g", { class: "nbb-node", tabindex: 0, role: "button", "data-state": node.state }, title, dot, name);
+  const made = shape("g", { class: "nbb-node", role: "button", "data-state": node.state }, title, dot, name);
   made.setAttribute("aria-label", `${node.lane}, ${node.state}`);
   made.setAttribute("aria-pressed", String(chosen));
+  made.setAttribute("tabindex", reached ? 0 : -1);
+  made.dataset.id = node.id;
   made.onclick = () => select(node.id);
   made.onkeydown = (key) => {
-    if (key.key !== "Enter" && key.key !== " ") return;
+    if (key.key === "Enter" || key.key === " ") select(node.id);
+    else if (!step(made, key.key)) return;
     key.preventDefault();
-    select(node.id);
   };
   return made;
+}
+
+/** Go to the response before or after, in the order of the picture's nodes. */
+function step(node, key) {
+  const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key];
+  if (!way) return false;
+  const all = [...node.parentNode.querySelectorAll(".nbb-node")];
+  const next = all[all.indexOf(node) + way];
+  if (next) {
+    all.forEach((each) => each.setAttribute("tabindex", each === next ? 0 : -1));
+    next.focus();
+  }
+  return true;
 }
 
 /** Columns by depth; rows so that a lane goes straight on, and a fork gets a row of its own. */

@@ -3,8 +3,9 @@
 Rules
 1. The board follows the lanes' capture and status: what code does to the lanes shows as what its own buttons do.
 2. At most twenty messages a second for all lanes together, numbered; a page that misses one gets everything anew.
-3. What a page asks for may arrive on another thread (a subshell's). A request that cannot be made is told to the page.
-4. `settle` puts a table of the lanes and their latest answers in the board's place, and closes it. Nothing runs then.
+3. What a page asks for may arrive on another thread (a subshell's).
+   Each request of a page is answered under its number: done, or why it cannot be done.
+4. `settle` puts a table of the lanes and their latest answers in the board's place, and closes it. The lanes go on.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from nbresponses.errors import NBResponsesError
+from nbresponses.errors import LaneError, NBResponsesError, RequestError
+from nbresponses.render import clean
 from nbresponses.widgets.board_settled import board_bundle
 from nbresponses.widgets.board_state import BoardState
 from nbresponses.widgets.displayed import Displayed
 
 if TYPE_CHECKING:
+    from nbresponses.client.lane_driver import Steer
     from nbresponses.client.lanes import LaneManager
     from nbresponses.client.stream import ResponseStream
 
@@ -58,7 +61,7 @@ class LaneBoard(Displayed):
     # ── what can be done ──
 
     def ask(self, lane: str | None, text: str) -> ResponseStream:
-        """Continue a lane with a prompt."""
+        """Continue a lane with a prompt. A name that is new begins a lane, as a conversation of its own."""
         return self._keep(self._lanes[lane].stream(text))
 
     def fork(self, lane: str, text: str, *, at: str) -> ResponseStream:
@@ -67,9 +70,9 @@ class LaneBoard(Displayed):
         forked.continue_from(at)
         return self._keep(forked.stream(text))
 
-    def steer(self, lane: str | None, text: str) -> None:
-        """Send a message to what runs in a lane."""
-        self._lanes[lane].steer(text)
+    def steer(self, lane: str | None, text: str) -> Steer:
+        """Send a message to what runs in a lane; what became of it."""
+        return self._lanes[lane].steer(text)
 
     def stop(self, lane: str | None) -> None:
         """Stop what runs and waits in a lane; what came is kept."""
@@ -79,6 +82,9 @@ class LaneBoard(Displayed):
         """A table of the lanes, and their latest answers."""
         self._look()
         return board_bundle(self._state.snapshot()["rows"].values(), self._state.latest())
+
+    def summary(self) -> str:
+        return f"A board of {len(self._state.snapshot()['rows'])} lanes. settle() leaves a static copy here."
 
     def close(self) -> None:
         """End the board. The lanes go on."""
@@ -114,15 +120,16 @@ class LaneBoard(Displayed):
 
     def _look(self) -> None:
         with self._lock:
+            now = self._now()
+            try:  # the status first: what a lane at rest has brought is then in the capture
+                status, lineage = self._lanes.status(), self._lanes.lineage()
+            except RuntimeError:  # a lane came just now, in the loop's thread: the next look sees it
+                return
             capture = self._lanes.capture
             end = len(capture)
             self._state.take(capture[self._seen : end])
             self._seen = end
-            try:
-                status, lineage = self._lanes.status(), self._lanes.lineage()
-            except RuntimeError:  # a lane came just now, in the loop's thread: the next look sees it
-                return
-            news = self._state.look(status, lineage, self._now())
+            news = self._state.look(status, lineage, now)
             self._streams = [stream for stream in self._streams if stream.ending is None]
             if news:
                 self._number += 1
@@ -144,21 +151,37 @@ class LaneBoard(Displayed):
         if content.get("op") == "snapshot":
             self.send({"snapshot": self._whole()})
             return
+        answer: dict[str, Any] = {"re": str(content.get("id"))[:100]}
         try:
-            self._do(content)
+            answer["text"] = self._do(content)
         except NBResponsesError as error:
-            self.send({"failed": str(error)})
+            answer["failed"] = clean(str(error))
+        self.send(answer)
 
-    def _do(self, asked: dict[str, Any]) -> None:
+    def _do(self, asked: dict[str, Any]) -> str:
+        """Do what a page asks for. What it asks back: the prompt of a response, "" for all else."""
         op, lane, text, at = (asked.get(name) for name in ("op", "lane", "text", "at"))
-        sound = (lane is None or isinstance(lane, str)) and (text is None or isinstance(text, str))
-        if not sound or len(text or "") > _LONGEST:
-            return
+        if not (isinstance(lane, str | None) and isinstance(text, str | None) and isinstance(at, str | None)):
+            return ""
+        if len(text or "") > _LONGEST:
+            raise RequestError(
+                "input", f"a prompt from the board takes {_LONGEST:,} characters, not {len(text or ''):,}"
+            )
         if op == "ask" and text:
             self.ask(lane, text)
-        elif op == "fork" and text and lane and isinstance(at, str):
+        elif op == "fork" and text and lane and at:
             self.fork(lane, text, at=at)
         elif op == "steer" and text:
-            self.steer(lane, text)
+            _check_steered(self.steer(lane, text))
         elif op == "stop":
             self.stop(lane)
+        elif op == "prompt" and at:
+            with self._lock:
+                return self._state.prompt(at)
+        return ""
+
+
+def _check_steered(steer: Steer) -> None:
+    if steer.state in {"failed", "lost"}:
+        said = (steer.error or {}).get("message") or "its response ended before"
+        raise LaneError(f"not steered ({steer.state}): {said}")

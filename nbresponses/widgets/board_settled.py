@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["board_bundle"]
 
 _HEAD = ("lane", "state", "time", "tokens", "asked last")
+_WHY = "why"
+_EMPTY = "No lane has been used yet."
 
 
 def board_bundle(rows: Iterable[Mapping[str, Any]], answers: Iterable[tuple[str | None, Response]]) -> dict[str, str]:
-    """The board as `{"text/html", "text/markdown", "text/plain"}`."""
-    cells = [_HEAD, *(_cells(row) for row in rows)]
-    table = "\n".join([_line(_HEAD), "|---|---|--:|--:|---|", *(_line(row) for row in cells[1:])])
+    """The board as `{"text/html", "text/markdown", "text/plain"}`. Where a lane failed, a column says why."""
+    rows = list(rows)
+    if not rows:
+        return {"text/html": markdown_html(_EMPTY), "text/markdown": _EMPTY, "text/plain": _EMPTY}
+    failed = any(row.get("why") for row in rows)
+    head = (*_HEAD, _WHY) if failed else _HEAD
+    cells = [head, *(_cells(row, failed=failed) for row in rows)]
+    marks = "|---|---|--:|--:|---|" + ("---|" if failed else "")
+    table = "\n".join([_line(head), marks, *(_line(row) for row in cells[1:])])
     html, markdown, text = [markdown_html(table)], [table], [_columns(cells)]
     for lane, response in answers:
         shown = blocks(response)
@@ -32,11 +40,22 @@ def board_bundle(rows: Iterable[Mapping[str, Any]], answers: Iterable[tuple[str 
     return {"text/html": "\n".join(html), "text/markdown": "\n\n".join(markdown), "text/plain": "\n\n".join(text)}
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(row: Mapping[str, Any], *, failed: bool) -> tuple[str, ...]:
     begun, ended, tokens = row.get("begun"), row.get("ended"), row.get("tokens")
     took = duration(ended - begun) if begun is not None and ended is not None else ""
-    asked = " ".join(str(row["asked"]).split())
-    return (row["name"], row["state"], took, "" if tokens is None else f"{tokens:,}", _short(asked))
+    asked = _short(_one_line(row["asked"]))
+    cells = (
+        row["name"],
+        _one_line(row["state"]).replace("_", " "),
+        took,
+        "" if tokens is None else f"{tokens:,}",
+        asked,
+    )
+    return (*cells, _one_line(row.get("why", ""))) if failed else cells
+
+
+def _one_line(words: object) -> str:
+    return " ".join(str(words).split())
 
 
 def _short(words: str, limit: int = 60) -> str:
@@ -48,6 +67,6 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _columns(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEAD))]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)

@@ -3,23 +3,27 @@
 Rules
 1. A text belongs to a response and only grows for the page: ["add", response, text], or ["set", …] where that is wrong.
 2. A lane's row goes out field by field, where it differs from what was sent; the tree goes out whole when it changed.
-3. Time is an argument, in seconds since the capture began.
+3. A lane that is at rest ends what is still read on it: what a server sends on after a stop is no part of the answer.
+4. Why a lane's latest request failed is what its status says, else what its last events say.
+5. Time is an argument, in seconds since the capture began. A status is older than the messages that are read with it.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.accumulator import Accumulator
-from nbresponses.render import clean
+from nbresponses.core.response import Response
+from nbresponses.render import blocks, clean
+from nbresponses.render.blocks import Error, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from nbresponses.capture.messages import Message
     from nbresponses.core.accumulator import Change
-    from nbresponses.core.response import Response
 
 __all__ = ["MAX_AGE", "BoardState", "Reading"]
 
@@ -36,6 +40,10 @@ _ACTIVITIES = {
 }
 _TEXTS = {"text", "refusal", "transcript"}
 _RUNNING = {"sent", "created", "running"}
+_AT_REST = {"idle", "stopped"}
+_NO_FAILURE = {None, "completed", "interrupted", "steered"}
+_LABEL = 400  # characters of a prompt in a row
+_LONGEST_WHY = 1000
 
 
 @dataclass(slots=True)
@@ -44,7 +52,9 @@ class Reading:
 
     id: str
     begun: float
+    prompt: str = ""
     ended: float | None = None
+    why: str = ""
     activity: str = ""
     tokens: int | None = None
     accumulator: Accumulator = field(default_factory=Accumulator)
@@ -72,14 +82,31 @@ class Reading:
             return None if after != before else ""
         return after[len(before) :]
 
+    def end(self, at: float, ending: str = "cut_off") -> None:
+        """Nothing more is read; what ended it by itself stays."""
+        self.accumulator.finish(ending)
+        self.ended, self.activity = self.ended or at, ""
+        response = self.accumulator.response
+        self.tokens = response.usage.get("output_tokens") if response.usage is not None else None
+        self.why = _why(response)
+
+
+@dataclass(slots=True)
+class _Line:
+    """One lane: what it was asked last and when, and what is read on it; `waiting` for an answer's first event."""
+
+    asked: str = ""
+    at: float = 0.0
+    reading: Reading | None = None
+    waiting: bool = False
+
 
 class BoardState:
     """All lanes of one manager, as a page knows them."""
 
     def __init__(self) -> None:
         self.responses: dict[str, Reading] = {}
-        self._current: dict[str | None, Reading] = {}
-        self._asked: dict[str | None, str] = {}
+        self._lines: dict[str | None, _Line] = {}
         self._texts: dict[str, list[str] | None] = {}  # what was appended since the last look; None: tell it anew
         self._rows: dict[str, dict[str, Any]] = {}
         self._meters: dict[str, Any] = {}
@@ -94,7 +121,11 @@ class BoardState:
                 self._received(message, event)
 
     def look(self, status: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]], now: float) -> dict[str, Any]:
-        """What a page does not know yet: `texts`, `rows`, `meters`, `tree`; empty where it knows all."""
+        """What a page does not know yet: `texts`, `rows`, `meters`, `tree`; empty where it knows all.
+
+        `now` is the time at which the status was taken.
+        """
+        self._end_at_rest(status, now)
         news: dict[str, Any] = {}
         if self._texts:
             news["texts"] = [self._told(id_, pieces) for id_, pieces in self._texts.items()]
@@ -119,36 +150,52 @@ class BoardState:
 
     def latest(self) -> list[tuple[str | None, Response]]:
         """The latest response of each lane."""
-        return [(lane, reading.accumulator.response) for lane, reading in self._current.items()]
+        return [(lane, line.reading.accumulator.response) for lane, line in self._lines.items() if line.reading]
+
+    def prompt(self, response_id: str) -> str:
+        """The whole text that a response answers, "" where it is not known."""
+        reading = self.responses.get(response_id)
+        return clean(reading.prompt) if reading is not None else ""
 
     # ── messages ──
 
     def _sent(self, message: Message) -> None:
         asked = message.facts()
-        if asked.get("type") == "response.create":
-            self._asked[message.lane] = _question(asked.get("input"))
+        if asked.get("type") != "response.create":
+            return
+        line = self._lines.setdefault(message.lane, _Line())
+        line.asked, line.at, line.waiting = _question(asked.get("input")), message.at, True
+        if line.reading is not None and line.reading.ended is None:  # it is asked again
+            line.reading.end(message.at)
 
     def _received(self, message: Message, event: Any) -> None:
-        reading = self._current.get(message.lane)
-        if reading is None or (reading.ended is not None and event.type == "response.created"):
-            reading = self._begin(message, event)
+        line = self._lines.setdefault(message.lane, _Line())
+        reading = line.reading
+        if reading is None or line.waiting or (reading.ended is not None and event.type == "response.created"):
+            reading = self._begin(line, message, event)
         for change in reading.accumulator.apply(event):
             appended = reading.take(change)
             if appended is None:
                 self._texts[reading.id] = None
             elif appended and (pieces := self._texts.setdefault(reading.id, [])) is not None:
                 pieces.append(appended)
-        if reading.accumulator.ending is not None and reading.ended is None:
-            reading.ended, reading.activity = message.at, ""
-            usage = reading.accumulator.response.usage
-            reading.tokens = usage.get("output_tokens") if usage is not None else None
+            if reading.accumulator.ending is not None:
+                reading.end(message.at)
 
-    def _begin(self, message: Message, event: Any) -> Reading:
+    def _begin(self, line: _Line, message: Message, event: Any) -> Reading:
         given = getattr(event, "response", None)
         id_ = str((given or {}).get("id") or f"{message.lane or ''}#{len(self.responses)}")
-        reading = Reading(id_, message.at)
-        self._current[message.lane] = self.responses[id_] = reading
+        reading = Reading(id_, message.at, line.asked if line.waiting else "")
+        line.reading = self.responses[id_] = reading
+        line.waiting = False
         return reading
+
+    def _end_at_rest(self, status: Mapping[str, Any], now: float) -> None:
+        for lane in status["lanes"]:
+            line = self._lines.get(lane["lane"])
+            reading = line.reading if line is not None else None
+            if lane["state"] in _AT_REST and reading is not None and reading.ended is None and reading.begun <= now:
+                reading.end(now, lane.get("ending") or "cut_off")
 
     # ── rows ──
 
@@ -165,9 +212,8 @@ class BoardState:
         return changed
 
     def _row(self, lane: Mapping[str, Any], lineage: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        name = lane["lane"]
-        reading = self._current.get(name)
-        state = str(lane["state"])
+        name, state = lane["lane"], str(lane["state"])
+        line = self._lines.get(name, _Line())
         row: dict[str, Any] = {
             "key": "default" if name is None else f"lane {name}",
             "name": clean(name or "(default)"),
@@ -175,44 +221,83 @@ class BoardState:
             "state": "in flight" if state in _RUNNING else state,
             "queued": lane["queued"],
             "latest": lane["latest"],
-            "asked": clean(self._asked.get(name, "")),
+            "asked": clean(line.asked[:_LABEL]),
+            "why": "",
         }
-        if reading is None:
-            return row
-        if row["state"] == "idle":
-            known = lineage.get(reading.id, {}).get("state")
-            row["state"] = str(known if known not in (None, "running") else reading.accumulator.ending or "idle")
-        return row | {
-            "response": reading.id,
-            "activity": reading.activity,
-            "begun": reading.begun,
-            "ended": reading.ended,
-            "tokens": reading.tokens,
-        }
+        if state in _AT_REST:
+            row["state"], row["why"] = _outcome(lane, line.reading, lineage)
+        elif line.waiting:  # the answer before it is not this one's
+            return row | {"response": None, "activity": "", "begun": line.at, "ended": None, "tokens": None}
+        return row if line.reading is None else row | _facts(line.reading)
+
+
+def _facts(reading: Reading) -> dict[str, Any]:
+    return {
+        "response": reading.id,
+        "activity": reading.activity,
+        "begun": reading.begun,
+        "ended": reading.ended,
+        "tokens": reading.tokens,
+    }
+
+
+def _outcome(
+    lane: Mapping[str, Any], reading: Reading | None, lineage: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, str]:
+    """How the latest request of a lane at rest ended, and why it failed ("" where it did not)."""
+    error, ending = lane.get("error"), lane.get("ending")
+    if error is not None and ending is not None:
+        return str(ending), clean(str(error)[:_LONGEST_WHY])
+    if reading is None:
+        return str(ending or lane["state"]), ""
+    known = lineage.get(reading.id, {}).get("state")
+    return str(known if known not in (None, "running") else reading.accumulator.ending or "idle"), reading.why
+
+
+def _why(response: Response) -> str:
+    """Why a response is not whole, in one text."""
+    if response.ending in _NO_FAILURE:
+        return ""
+    alone = Response({"incomplete_details": response.incomplete_details}, ending=response.ending, error=response.error)
+    said = [_said(block) for block in blocks(alone) if isinstance(block, Error | Notice)]
+    return clean(said[0][:_LONGEST_WHY]) if said else ""
+
+
+def _said(block: Error | Notice) -> str:
+    if isinstance(block, Notice):
+        return block.text
+    return f"{block.message} ({block.code})" if block.code else block.message
 
 
 def _call(change: Change) -> str:
-    """A finished call of a function or tool, on a line of its own."""
+    """A finished call of a function or tool, in Markdown on a line of its own."""
     if change.event is None or change.event.type != "response.output_item.done":
         return ""
     item = change.event.to_dict().get("item")
     if not isinstance(item, dict) or not isinstance(item.get("name"), str):
         return ""
     given = item.get("arguments") or item.get("input") or ""
-    return f"→ {item['name']}({given if isinstance(given, str) else ''})"
+    return f"→ {_code(item['name'] + (f'({given})' if isinstance(given, str) else '()'))}"
+
+
+def _code(text: str) -> str:
+    """Inline code for a page's Markdown, which knows no HTML: more backquotes around it than it has in a row."""
+    line = " ".join(clean(text).split("\n"))
+    marks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    return f"{marks} {line} {marks}" if line.startswith("`") or line.endswith("`") else f"{marks}{line}{marks}"
 
 
 def _question(asked: Any) -> str:
-    """What was asked last, as one short text."""
+    """What was asked last, as one text."""
     if isinstance(asked, str):
-        return asked[:400]
+        return asked
     for item in reversed(asked if isinstance(asked, list) else []):
         content = item.get("content") if isinstance(item, dict) else None
         if isinstance(content, str):
-            return content[:400]
+            return content
         for part in content if isinstance(content, list) else []:
             if isinstance(part, dict) and isinstance(part.get("text"), str):
-                return str(part["text"])[:400]
+                return str(part["text"])
     return ""
 
 

@@ -68,19 +68,32 @@ class EventInspector(Displayed):
         """Select the message at this place of the capture; returns the response as it was then (None: there was none).
 
         Raises:
-            IndexError: the capture has no such message.
+            IndexError: the capture has no such message; it says which there are.
         """
         with self._lock:
             self._index.extend()
-            place = range(len(self._index))[row]
+            place = self._place(row)
             self.send({"seek": place})
             return self._replay.at(place)
+
+    def _place(self, row: int) -> int:
+        count = len(self._index)
+        if not count:
+            raise IndexError(f"there is no message {row}: the capture has none yet")
+        if not -count <= row < count:
+            raise IndexError(
+                f"there is no message {row}: the capture has {count:,}, so 0 to {count - 1} (or -{count} to -1)"
+            )
+        return range(count)[row]
 
     def static(self) -> dict[str, str]:
         """How many events of each type came, and the responses as they ended."""
         with self._lock:
             self._index.extend()
             return inspector_bundle(self._index, self._replay)
+
+    def summary(self) -> str:
+        return f"An inspector of {len(self._index):,} messages. settle() leaves a static copy here."
 
     def close(self) -> None:
         """End the inspector. The capture stays as it is."""

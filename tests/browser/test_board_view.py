@@ -98,7 +98,7 @@ def test_the_end_stays_in_sight(page: WidgetPage, say: Callable[[str], None]) ->
 def test_a_reader_who_went_up_is_left_there(page: WidgetPage, say: Callable[[str], None]) -> None:
     for number in range(8):
         say(f"round {number}.")
-    page.page.evaluate(f"{BOX}.scrollTop = -200")
+    page.page.evaluate(f"{BOX}.scrollTop -= 200")
     box = page.page.locator(".nbb-text").first.bounding_box()
     assert box is not None
     at = [box["x"] + 30, box["y"] + 40]

@@ -33,7 +33,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., WidgetPage]]:
     def page(capture: Capture, **settings: Any) -> WidgetPage:
         contexts.append(browser.new_context(viewport={"width": 1040, "height": 900}, **settings))
         opened = WidgetPage(contexts[-1], EventInspector(capture))
-        opened.page.wait_for_selector(".nbi-row")
+        opened.page.wait_for_selector(".nbi[data-row]")  # it has gone to the last message
         return opened
 
     yield page
@@ -66,10 +66,33 @@ def selected(page: WidgetPage) -> str:
     return str(page.page.inner_text(row)) if page.page.locator(row).count() else ""
 
 
+def test_it_opens_at_the_last_event(open_page: Callable[..., WidgetPage], three_lanes: Capture) -> None:
+    page = open_page(three_lanes)
+    assert page.page.get_attribute(".nbi", "data-row") == str(len(three_lanes) - 1)
+    assert "get_weather" in page.page.inner_text(".nbi-answer")
+    page.page.wait_for_selector(".nbi-fields dt")
+    page.page.click("text=Raw JSON")
+    assert page.page.inner_text(".nbi-raw").startswith("{")
+
+
+def test_an_empty_capture_goes_to_its_first_events_when_they_come(browser: Browser) -> None:
+    from widget_page import WidgetPage
+
+    capture = Capture(datetime.now(UTC))
+    context = browser.new_context()
+    page = WidgetPage(context, EventInspector(capture))
+    page.page.wait_for_selector(".nbi-counts >> text=0 messages")
+    capture.received([decode_event('{"type": "response.created", "response": {"id": "r", "output": []}}')], 0.0)
+    page.page.wait_for_selector(".nbi-at >> text=message 1 of 1")
+    assert page.errors == []
+    page.widget.close()
+    context.close()
+
+
 def test_a_hundred_thousand_events(open_page: Callable[..., WidgetPage]) -> None:
     page = open_page(long_capture(100_000))
-    drawn = page.page.evaluate("performance.now() - window.begun")
-    assert drawn < 10_000, f"about 30 ms expected: {drawn:.0f}"
+    drawn = page.page.evaluate("window.drawn - window.begun")
+    assert drawn < 2000, f"about 30 ms expected: {drawn:.0f}"
     frames = page.page.evaluate(
         """async () => {
           const list = document.querySelector(".nbi-list"), slow = [];
@@ -135,6 +158,8 @@ def test_lanes_are_told_apart(open_page: Callable[..., WidgetPage], three_lanes:
 
 def test_it_plays_at_the_speed_that_was_chosen(open_page: Callable[..., WidgetPage]) -> None:
     page = open_page(long_capture(4000))  # two seconds
+    page.page.press(".nbi-slider", "Home")
+    page.page.wait_for_function("Number(document.querySelector('.nbi').dataset.row) < 5")
     page.page.select_option("select[aria-label=Speed]", "0.25")
     page.page.click(".nbi-play")
     page.page.wait_for_function("Number(document.querySelector('.nbi').dataset.row) > 50")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from lab import LabPage
@@ -53,6 +53,9 @@ def lab(browser: Browser) -> Iterator[LabPage]:
         yield page
 
 
+FORKED = "textarea[placeholder='Prompt for the new lane']"
+
+
 def card(name: str) -> str:
     return f".nbb-card[aria-label='{name}']"
 
@@ -73,10 +76,11 @@ def test_a_click_selects_a_response_and_forks_it(lab: LabPage, shots: Path) -> N
     lab.page.keyboard.press("Enter")  # as a click does; the notebook doesn't take the key
     assert "demo server" in lab.page.inner_text(".nbb-whole")
     lab.page.fill("input[placeholder='Name of the new lane']", "critic")
-    lab.page.fill("input[placeholder='Prompt for the new lane']", "Criticise the plan.")
+    lab.page.wait_for_function(f"document.querySelector(\"{FORKED}\").value === 'Draft a plan.'")  # to be edited
+    lab.page.fill(FORKED, "Criticise the plan.")
     lab.page.screenshot(path=shots / "lab_board_fork.png")
     lab.page.click("text=Fork from here")
-    lab.page.fill(f"{card('planner')} input", "Go on.")
+    lab.page.fill(f"{card('planner')} textarea", "Go on.")
     lab.page.click(f"{card('planner')} >> text=Send")
     for name in ("critic", "planner"):
         lab.page.wait_for_selector(f"{card(name)}[data-state='in flight']")
@@ -102,9 +106,11 @@ def test_stop_reaches_a_lane_while_a_cell_waits(lab: LabPage) -> None:
 def test_a_request_that_cannot_be_made_is_said(lab: LabPage) -> None:
     lab.page.click(".nbb-node[aria-label^='planner'] circle")
     lab.page.fill("input[placeholder='Name of the new lane']", "bad name?")
-    lab.page.fill("input[placeholder='Prompt for the new lane']", "x")
+    lab.page.fill(FORKED, "x")
     lab.page.click("text=Fork from here")
-    lab.page.wait_for_function("document.querySelector('.nbb-note').innerText.includes('bad name')")
+    lab.page.wait_for_function("document.querySelector('.nbb-detail .nbb-problem').innerText.includes('bad name')")
+    assert lab.page.input_value(FORKED) == "x", "it can be corrected"
+    lab.page.click(".nbb-detail >> text=Close")
 
 
 def test_the_board_settles(lab: LabPage) -> None:
@@ -121,9 +127,12 @@ def test_the_board_settles(lab: LabPage) -> None:
 
 def test_the_inspector_lists_events_and_shows_one(lab: LabPage) -> None:
     lab.run(5)
-    lab.page.wait_for_selector(".nbi-row:nth-child(3) >> text=created")
+    lab.page.wait_for_selector(".nbi-answer >> text=You said: “Hi”")  # the end of the capture, at first
+    assert "ended" in lab.page.inner_text(".nbi-kind")
     assert lab.page.locator(".nbi").count() == 1, "shown once, though it is the cell's result too"
-    lab.page.click(".nbi-row:nth-child(3)")
+    lab.page.press(".nbi-list", "Home")
+    lab.page.wait_for_selector(".nbi-at >> text=message 1 of")
+    lab.page.click(".nbi-row >> text=created")
     lab.page.wait_for_selector(".nbi-kind >> text=ResponseCreatedEvent")
     assert "sequence_number" in lab.page.inner_text(".nbi-fields")
     lab.page.click("text=Raw JSON")
@@ -161,15 +170,50 @@ def test_the_inspector_scrubs_and_plays(lab: LabPage, shots: Path) -> None:
     assert "You said: “Hi”" in lab.text(5)
 
 
-def test_a_capture_of_100000_events_opens_quickly(lab: LabPage) -> None:
-    lab.run(7)
-    begun = time.monotonic()
+# From the message that brings the widget's state to the first rows on the screen, by the page's own clock.
+OPENING = """() => {
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  window.opened = new Promise((done) => {
+    let begun = null;
+    const look = () => {
+      const drawn = document.querySelector(".nbi-row:not([hidden]) > :nth-child(4)")?.textContent;
+      requestAnimationFrame(drawn ? () => done(performance.now() - begun) : look);
+    };
+    kernel.anyMessage.connect((_, { msg, direction }) => {
+      if (direction !== "recv" || msg.header.msg_type !== "comm_open" || begun !== null) return;
+      begun = performance.now();
+      look();
+    });
+  });
+}"""
+SCROLL = """async () => {
+  const list = document.querySelector(".nbi-list"), frames = [];
+  let before = await new Promise(requestAnimationFrame);
+  for (let at = 0; at <= 120; at += 1) {
+    list.scrollTop = (list.scrollHeight * at) / 120;
+    const now = await new Promise(requestAnimationFrame);
+    frames.push(now - before);
+    before = now;
+  }
+  return frames.sort((a, b) => a - b);
+}"""
+
+
+def test_a_capture_of_100000_events_opens_quickly(lab: LabPage, told: Callable[[str], None]) -> None:
+    lab.run(7, 60)
+    lab.page.evaluate(OPENING)
     lab.start(8)
-    lab.page.wait_for_selector(".nbi-row >> text=output_text.delta")
-    opened = time.monotonic() - begun
-    assert opened < 10, f"about 1.5 s expected: {opened:.1f} s"
+    opened = float(lab.page.evaluate("window.opened"))
+    lab.page.wait_for_selector(".nbi-at >> text=message 100,001 of 100,001")
     assert lab.page.locator(".nbi-row").count() < 60
-    lab.page.eval_on_selector(".nbi-list", "list => { list.scrollTop = list.scrollHeight }")
+    frames = lab.page.evaluate(SCROLL)
+    median, slowest = frames[len(frames) // 2], frames[-1]
+    told(
+        f"inspector, 100,001 events in JupyterLab: rows on the screen {opened / 1000:.2f} s after the page got the "
+        f"widget; scrolled from end to end, a frame takes {median:.0f} ms (median), {slowest:.0f} ms (slowest of 121)"
+    )
+    assert opened < 4000, f"less than 2 s of the page's time expected, about 0.3 s on a free machine: {opened:.0f} ms"
+    assert median < 100, f"17 ms expected: {median:.0f} ms"
     lab.page.wait_for_selector(".nbi-row >> text=99999")
     assert lab.errors == []
     assert lab.foreign(lab.server.origin) == []

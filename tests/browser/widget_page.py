@@ -44,6 +44,7 @@ const widget = typeof exported === "function" ? await exported() : exported;
 await widget.initialize?.({ model });
 window.begun = performance.now();
 window.hide = await widget.render({ model, el: document.getElementById("out") });
+requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = performance.now(); }));
 window.again = () => {
   const place = document.createElement("div");
   document.getElementById("out").append(place);

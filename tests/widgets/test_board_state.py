@@ -112,7 +112,7 @@ def test_calls_are_named() -> None:
     call = {"type": "function_call", "name": "f", "call_id": "c", "arguments": '{"a": 1}', "status": "completed"}
     lanes.receive("a", created("r"), {"type": "response.output_item.done", "output_index": 0, "item": call})
     lanes.look()
-    assert lanes.texts == {"r": '→ f({"a": 1})'}
+    assert lanes.texts == {"r": '→ `f({"a": 1})`'}
 
 
 def test_what_acts_on_text_is_taken_out() -> None:
