@@ -5,6 +5,8 @@ Rules
 2. An event is any of: an event of ours, a dict, an object with `model_dump_json` (the SDK's), a server-sent event, or
    SSE text: lines (with or without their ends), or chunks of bytes. Lines or chunks: the first one decides.
 3. What cannot be read as an event is kept in the capture as it came, and changes nothing.
+4. The official SDK raises an error event instead of yielding it, and what follows it never comes. The error object that
+   the exception holds is recorded as the event that it was.
 """
 
 from __future__ import annotations
@@ -87,6 +89,14 @@ def _event_of(given: Any) -> Event:
         return InvalidEvent(error=DecodeError(f"{type(given).__name__} is no event: {error}"))
 
 
+def _raised_event(error: BaseException | None) -> Event | None:
+    """The error event that the official SDK raised (rule 4)."""
+    body = getattr(error, "body", None)
+    if not type(error).__module__.startswith("openai") or not isinstance(body, dict):
+        return None
+    return _event_of({"type": "error", "error": body})
+
+
 class _Record:
     """The capture and the snapshot of what another client yields."""
 
@@ -124,7 +134,8 @@ class _Record:
         return events
 
     def finish(self, ending: str = "cut_off", error: BaseException | None = None) -> list[Event]:
-        left = self._taken(self._reader.finish())
+        raised = _raised_event(error)
+        left = self._taken([*self._reader.finish(), *([raised] if raised is not None else [])])
         at = time.monotonic()
         if self._reader.remainder:
             self.capture.remainder(self._reader.remainder, at)
