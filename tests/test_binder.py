@@ -92,7 +92,7 @@ def test_the_badge_leads_to_this_repository() -> None:
     badges = re.findall(
         r"mybinder\.org/badge_logo\.svg\)\]\(([^)]*)\)", (ROOT / "README.md").read_text(encoding="utf-8")
     )
-    assert set(badges) <= {target}
+    assert badges == [target]
 
 
 # ── In a new environment ─────────────────────────────────────────────────────────────────────────────────────────────
