@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from nbresponses.capture.record import Capture
+from nbresponses.capture.rows import well_formed
 from nbresponses.capture.schema import DIFFERENCES, LATENCIES
 from nbresponses.capture.typed import frame_of_rows
 from nbresponses.core.accumulator import Accumulator
@@ -164,7 +165,7 @@ def _names(records: Sequence[Capture]) -> tuple[str, str]:
 
 
 def answers(capture: Capture) -> list[str]:
-    """The text of each response, in order of their first events."""
+    """The text of each response, in order of their first events. What is half a character is U+FFFD, as in frames."""
     numbers = capture.with_columns(lambda events: events.turn_numbers())
     found: dict[int, Accumulator] = {}
     row = 0
@@ -174,7 +175,8 @@ def answers(capture: Capture) -> list[str]:
             if numbers[row] >= 0:
                 found.setdefault(int(numbers[row]), Accumulator()).apply(event)
             row += 1
-    return [text for accumulator in found.values() if (text := accumulator.response.output_text)]
+    texts = [well_formed(accumulator.response.output_text) for accumulator in found.values()]
+    return [text for text in texts if text]
 
 
 def _tokens(capture: Capture, text: str, by: By) -> list[str] | None:

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from nbresponses.capture.asked import make_frame
+from nbresponses.capture.frames import deltas_parts, events_parts, halves
 from nbresponses.capture.reading import read_columns
 from nbresponses.capture.schema import FRAMES
 from nbresponses.capture.turns import found_turns
@@ -92,25 +93,35 @@ def write_columns(
     places = Places(events)
     written = Written()
     for name in names:
-        options = {"payloads": payloads} if name == "events" and payloads is not None else {}
-        frame = make_frame(name, events, **options)
         root = Path(folder) / name
         root.mkdir(parents=True, exist_ok=True)  # a frame without rows was written too
-        files = [*_write(frame, places, root, stem, source)]
+        files: list[Path] = []
+        numbers: Counter[Path] = Counter()
+        for part in _parts(name, events, payloads):
+            written += Written(rows=Counter({name: len(part)}))
+            files += _write(part, places, root, source, numbers)
         for old in set(root.glob(f"*/*/{stem}-*.parquet")) - set(files):
             old.unlink()
-        repaired = frame.attrs.get("repaired", 0) if name == "events" else 0
-        written += Written(tuple(files), Counter({name: len(frame)}), repaired)
+        written += Written(tuple(files), repaired=halves(events) if name == "events" else 0)
     return written
 
 
-def _write(frame: pd.DataFrame, places: Places, root: Path, stem: str, source: str) -> Iterator[Path]:
+def _parts(name: str, events: EventColumns, payloads: list[bytes] | None) -> Iterator[pd.DataFrame]:
+    """A frame; the long ones in parts, of which one at a time is in memory."""
+    if name == "events":
+        return events_parts(events, _ROWS, payloads)
+    return deltas_parts(events, _ROWS) if name == "deltas" else iter([make_frame(name, events)])
+
+
+def _write(frame: pd.DataFrame, places: Places, root: Path, source: str, numbers: Counter[Path]) -> Iterator[Path]:
+    """Write rows where they lie. `numbers` counts the files of each place."""
     for (date, model), rows in places.of(frame):
         folder = root / f"date={date}" / f"{MODEL}={_path_name(model)}"
         folder.mkdir(parents=True, exist_ok=True)
-        for number, first in enumerate(range(0, len(rows), _ROWS)):
+        for first in range(0, len(rows), _ROWS):
             part = frame.take(rows[first : first + _ROWS])
-            path = folder / f"{stem}-{number:04}.parquet"
+            path = folder / f"{_file_stem(source)}-{numbers[folder]:04}.parquet"
+            numbers[folder] += 1
             _write_file(_with_source(part, source, model), path)
             yield path
 

@@ -8,12 +8,14 @@ A column whose rows are all the same, as most are while a text streams, takes no
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nbresponses.capture.in_progress import NOTHING, Mark, in_progress, unnamed
 from nbresponses.capture.rows import NO_NUMBER, Row, RowError, read_rows, well_formed
@@ -150,6 +152,8 @@ class EventColumns:
         """What was sent and noted."""
         self._pieces: dict[str, list[NDArray[Any]]] = {}
         self._deltas: list[pa.Array] = []
+        self._ends: list[int] = []
+        """The number of events after each batch; a batch is a piece of every column."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -187,8 +191,9 @@ class EventColumns:
         self._add("bytes", np.minimum(sizes, -NO_INDEX - 1).astype(np.int32))
         self._deltas.append(pa.array([row.delta for row in rows], pa.large_string()))
         self._count += len(rows)
-        self.__dict__.pop("_in_progress", None)
-        self.__dict__.pop("_turns", None)
+        self._ends.append(self._count)
+        for name in ("_in_progress", "_turns", "_texts"):
+            self.__dict__.pop(name, None)
 
     def _closer_look(self, rows: list[Row], types: NDArray[np.int32], payloads: list[bytes]) -> None:
         """The few rows that have something inside: an item, a response, an error."""
@@ -228,12 +233,25 @@ class EventColumns:
 
     # ── What has been filled ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def column(self, name: str) -> NDArray[Any]:
-        """A column of numbers; for one of words, the words' numbers."""
-        return np.concatenate([np.empty(0, np.int64 if name in _WIDE else np.int32), *self._pieces.get(name, ())])
+    def column(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
+        """A column of numbers, or some rows of it; for one of words, the words' numbers."""
+        end = self._count if end is None else end
+        from_, to = bisect_right(self._ends, first), bisect_left(self._ends, end) + 1
+        none = np.empty(0, np.int64 if name in _WIDE else np.int32)
+        before = self._ends[from_ - 1] if from_ else 0
+        return np.concatenate([none, *self._pieces.get(name, ())[from_:to]])[first - before : end - before]
 
     def deltas(self) -> pa.ChunkedArray:
         """The pieces of text. A character that was cut in two between pieces is whole, in the first of them."""
+        return self._texts
+
+    def lengths(self) -> NDArray[np.int32]:
+        """Of these pieces, in characters; 0 where there is none."""
+        counted = [pc.fill_null(pc.utf8_length(chunk), 0).to_numpy().astype(np.int32) for chunk in self._texts.chunks]
+        return np.concatenate([np.empty(0, np.int32), *counted])
+
+    @cached_property
+    def _texts(self) -> pa.ChunkedArray:
         chunks = list(self._deltas)
         ends = np.cumsum([0, *map(len, chunks)])
         for row, text in self._repaired().items():

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Literal, cast
 
 import msgspec
 
-from nbresponses.capture.messages import Message
+from nbresponses.capture.messages import LONGEST, Message
 from nbresponses.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = ["VERSION", "CaptureHeader", "CaptureReader", "CaptureWriter", "save_m
 VERSION = 1
 _BATCH_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20  # a first line longer than this is no header
-_LONG = 1e10  # seconds; longer than any capture, short enough for a time stamp
 _LINES_PER_WRITE = 1024
 
 
@@ -95,7 +94,7 @@ def _message_line(message: Message) -> bytes:
 
 
 def _read_message(line: _Line, offset: float) -> Message:
-    if not -_LONG < line.at < _LONG:
+    if not -LONGEST < line.at < LONGEST:
         raise ValueError("`at` out of range")
     if line.text is not None:
         payload = line.text.encode()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from nbresponses.capture.found_items import found_items
 from nbresponses.capture.frames import attrs
@@ -68,9 +67,8 @@ class ItemTimes:
 
     def __init__(self, events: EventColumns) -> None:
         self._times = events.column("time") + events.began
-        texts = events.deltas()
-        self._is_delta = texts.is_valid().to_numpy()
-        self._lengths = pc.fill_null(pc.utf8_length(texts), 0).to_numpy().astype(np.int64)
+        self._is_delta = events.deltas().is_valid().to_numpy()
+        self._lengths = events.lengths()
 
     def of(self, item: FoundItem, rows: NDArray[np.intp]) -> dict[str, Any]:
         pieces = rows[self._is_delta[rows]]

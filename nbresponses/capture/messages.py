@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from nbresponses.core.wire import Event
 
-__all__ = ["Channel", "Columns", "Message", "columns_of", "dump_json"]
+__all__ = ["LONGEST", "Channel", "Columns", "Message", "columns_of", "dump_json"]
+
+LONGEST = 1e10
+"""Seconds: no `at` is further from the start. Longer than any capture, short enough for a time stamp."""
 
 
 class Channel(NamedTuple):

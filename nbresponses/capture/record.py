@@ -21,7 +21,7 @@ from nbresponses.capture.asked import FrameMethods, make_frame
 from nbresponses.capture.files import CaptureHeader, CaptureReader, CaptureWriter, save_messages
 from nbresponses.capture.filling import Filling
 from nbresponses.capture.masking import echoes, masked, without_echoes
-from nbresponses.capture.messages import Channel, Columns, Message, dump_json
+from nbresponses.capture.messages import LONGEST, Channel, Columns, Message, dump_json
 from nbresponses.core.decode import decode_kept
 from nbresponses.core.wire import InvalidEvent
 
@@ -105,7 +105,7 @@ class Capture(FrameMethods):
             rows = [_row(event, payload, plain) for event, payload in zip(events, payloads, strict=True)]
             payloads = [payload for payload, _ in rows]
             codes = [self._number(channel) for _, channel in rows]
-        self._add(payloads, [at - self.origin] * len(payloads), codes)
+        self._add(payloads, [self._since_start(at)] * len(payloads), codes)
 
     def sent(self, message: Mapping[str, Any], at: float, *, transport: str = "http", lane: str | None = None) -> None:
         """A request body or message. Fields that hold secrets are masked; headers and keys have no way in here."""
@@ -123,12 +123,21 @@ class Capture(FrameMethods):
         self._add_one(dump_json(masked(facts)), at, Channel("note", kind, transport, lane, None))
 
     def add(self, messages: Sequence[Message]) -> None:
-        """Messages of another capture, as they are."""
+        """Messages of another capture, as they are. ValueError for an `at` that is no number of seconds."""
+        odd = next((message for message in messages if not -LONGEST < message.at < LONGEST), None)
+        if odd is not None:
+            raise ValueError(f"at: {odd.at} is no number of seconds since the start")
         codes = [self._number(Channel(m.direction, m.kind, m.transport, m.lane, m.name)) for m in messages]
         self._add([message.payload for message in messages], [message.at for message in messages], codes)
 
     def _add_one(self, payload: bytes, at: float, channel: Channel) -> None:
-        self._add([payload], [at - self.origin], [self._number(channel)])
+        self._add([payload], [self._since_start(at)], [self._number(channel)])
+
+    def _since_start(self, at: float) -> float:
+        seconds = at - self.origin
+        if not -LONGEST < seconds < LONGEST:  # nor NaN, which no file could hold
+            raise ValueError(f"at: {at} is no time, in seconds, of the clock that stood at {self.origin} at the start")
+        return seconds
 
     def _add(self, payloads: list[bytes], times: list[float], codes: list[int]) -> None:
         self._payloads += payloads

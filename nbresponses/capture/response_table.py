@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-import pyarrow.compute as pc
 
 from nbresponses.capture.frames import attrs
 from nbresponses.capture.messages import dump_json
@@ -159,7 +158,7 @@ class _Measure:
         self._messages = events.column("error_message")
         self._type_words, self._code_words = events.types.listed(), events.codes.listed()
         self._message_words = events.messages.listed()
-        lengths = pc.fill_null(pc.utf8_length(events.deltas()), 0).to_numpy().astype(np.int64)
+        lengths = events.lengths()
         of_text = np.array([type_ in DELTA_KINDS for type_ in self._type_words])
         self._pieces = np.where(of_text[self._types], lengths, 0)
         self._answer = np.where(self._types == events.types[_ANSWER], lengths, 0)

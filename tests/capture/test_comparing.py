@@ -22,6 +22,25 @@ def said(new_tape, *pieces: str, source: str = "", logprobs: bool = False) -> Ca
     return tape.capture
 
 
+def test_half_a_character_is_compared_as_frames_have_it(new_tape) -> None:
+    a, b = said(new_tape, "x \ud83d", "\ude00 \udc00"), said(new_tape, "x 😀 y")
+    found = compare(a, b)
+    assert found.texts == ("x 😀 \ufffd", "x 😀 y")
+    assert found.text["a"].tolist() == ["x 😀 ", "\ufffd"]
+    assert compare(a, b, by="pieces").same is False
+    assert "\ufffd" in found._repr_html_()
+
+
+@pytest.mark.parametrize("other", [(), ("same",)])
+def test_one_side_says_nothing(new_tape, other) -> None:
+    nothing = said(new_tape)
+    found = compare(nothing, said(new_tape, *other))
+    assert found.same is not bool(other)
+    assert found.parts_at == ((0, 0) if other else None)
+    assert found.similarity == (0.0 if other else 1.0)
+    assert found._repr_html_().count("<td") > 5
+
+
 def test_where_two_answers_part(new_tape, cells) -> None:
     a = said(new_tape, "The cat ", "sat ", "on the mat.", source="one")
     b = said(new_tape, "The cat ", "slept on the ", "old mat.", source="two")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from nbresponses import Capture, Captures, load, scan
 from nbresponses.capture.dataset import NO_MODEL, STORED, write_files
+from nbresponses.capture.frames import deltas_parts, events_parts
 from nbresponses.capture.scanning import _read_stored, bundles
 from nbresponses.core.events import EVENT_TYPES
 
@@ -238,3 +239,22 @@ def test_small_files_share_a_partition(tmp_path) -> None:
         (tmp_path / name).write_bytes(b"x" * size)
     paths = [str(tmp_path / name) for name in "abcde"]
     assert [[Path(path).name for path in part] for part in bundles(paths, 10)] == [["a", "b"], ["c"], ["d"], ["e"]]
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_the_parts_make_up_the_frame(tape, size: int) -> None:
+    for number in range(40):
+        lane = "ab"[number % 2]
+        if number % 16 < 2:
+            tape.created(number, f"{lane}{number // 16}", lane)
+        else:
+            place = {"output_index": number % 3, "item_id": f"i{number % 5}"} if number < 30 else {"output_index": None}
+            tape.text(number + number % 7 / 10, "xyz"[: number % 4], lane, sequence_number=number, **place)
+    payloads = [message.payload for message in tape.capture]
+    for whole, parts in (
+        (tape.capture.events(payload=True), lambda columns: events_parts(columns, size, payloads)),
+        (tape.capture.deltas(), lambda columns: deltas_parts(columns, size)),
+    ):
+        found = tape.capture.with_columns(lambda columns, parts=parts: list(parts(columns)))
+        assert len(found) == -(-40 // size)
+        pd.testing.assert_frame_equal(pd.concat(found, ignore_index=True), whole)

@@ -215,7 +215,7 @@ def test_the_cost_is_by_the_longest_name_that_fits(tape, cells) -> None:
         None,
     ]
     assert cells(tape.capture.responses(), "cost") == [None] * 4
-    with pytest.raises(ValueError, match="prices: 'm-1' has no price for output; it has input, cached$"):
+    with pytest.raises(ValueError, match=r"prices: 'm-1' has no price for output; it has input, cached$"):
         tape.capture.responses(prices | {"m-1": {"input": 2.0, "cached": 0.5}})
 
 

@@ -218,3 +218,20 @@ def test_a_kept_event_costs_little_more_than_its_bytes() -> None:
     assert len(capture) == count
     print(f"\n{per_event:.0f} bytes per kept event of {size} bytes on the wire")
     assert per_event < 350
+
+
+@pytest.mark.parametrize("at", [float("nan"), float("inf"), -float("inf"), 1e300])
+def test_what_is_no_time_is_refused(at: float) -> None:
+    capture = Capture(STARTED, origin=5.0)
+    event = decode_event('{"type": "response.created"}')
+    writes = (
+        lambda: capture.received([event], at),
+        lambda: capture.sent({}, at),
+        lambda: capture.noted("x", at),
+        lambda: capture.remainder(b"{", at),
+        lambda: capture.add([Message(at, "in", "event", "sse", None, None, b"{}")]),
+    )
+    for write in writes:
+        with pytest.raises(ValueError, match=r"^at: \S+ is no "):
+            write()
+    assert len(capture) == 0
