@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from nbresponses.client.api import Api
+from nbresponses.client.secret import hidden
 from nbresponses.client.settings import Settings, secret_from_environment
 from nbresponses.core.sse import DEFAULT_MAX_EVENT_BYTES
 
@@ -21,11 +22,12 @@ __all__ = ["BaseClient"]
 class BaseClient:
     """A server that speaks the Responses API, and how to reach it.
 
-    What isn't given comes from OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_ORG_ID and OPENAI_PROJECT_ID. `api_key` may be a
-    function that returns the key of the moment. `headers` and `query` go with every request; what authorises belongs
-    into `headers`, which are never shown. `timeout` is a `Timeouts`, or a number: the total limit in seconds.
-    `max_retries` counts attempts after the first, before the first event. Over plain http a key goes to this machine
-    only, unless `allow_insecure`. An `http_client` is used as it is, and not closed.
+    What isn't given comes from OPENAI_API_KEY (unless `headers` hold a key), OPENAI_BASE_URL, OPENAI_ORG_ID and
+    OPENAI_PROJECT_ID. `api_key` may be a function that returns the key of the moment. `headers` and `query` go with
+    every request; what authorises belongs into `headers`, which are never shown. `timeout` is a `Timeouts`, or a
+    number: the total limit in seconds. `max_retries` counts attempts after the first, before the first event. Over
+    plain http a key goes to this machine only, unless `allow_insecure`. An `http_client` is used as it is, and not
+    closed.
     """
 
     def __init__(
@@ -43,7 +45,8 @@ class BaseClient:
         max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        secret = secret_from_environment(organization, project).with_key(api_key).with_headers(headers)
+        secret = secret_from_environment(organization, project, headers=hidden(headers))
+        secret = secret.with_key(api_key).with_headers(headers)
         del api_key, headers  # what is raised from here on shows no local variable that holds them
         settings = Settings.read(
             secret=secret,

@@ -14,7 +14,7 @@ from nbresponses.errors import ConnectionFailed, NBResponsesError, RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Hidden", "Secret", "hidden", "hide_headers"]
+__all__ = ["Hidden", "Secret", "hidden", "hide_headers", "holds_key"]
 
 T = TypeVar("T")
 
@@ -24,6 +24,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _CREDENTIALS = re.compile(
     r"authorization|cookie|api[-_]?key|subscription-key|token|secret|signature|^(key|sig|code)$", re.IGNORECASE
 )
+_KEY_HEADERS = frozenset({"api-key", "x-api-key", "authorization"})
 _SHORTEST_SCRUBBED = 8  # characters; what is shorter is no key, and could stand in any text
 
 
@@ -53,6 +54,13 @@ def hide_headers(options: dict[str, Any]) -> None:
 
 def hidden(value: T | Hidden[T]) -> Hidden[T]:
     return value if isinstance(value, Hidden) else Hidden(value)
+
+
+def holds_key(headers: Hidden[Any]) -> bool:
+    """Whether headers of the user's own bring a key."""
+    if not hasattr(headers.reveal(), "keys"):
+        return False
+    return not _KEY_HEADERS.isdisjoint(str(name).lower() for name in headers.reveal())
 
 
 class Secret:

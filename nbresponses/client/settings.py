@@ -14,13 +14,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from nbresponses.client.secret import Secret
+from nbresponses.client.secret import Secret, holds_key
 from nbresponses.core.sse import DEFAULT_MAX_EVENT_BYTES
 from nbresponses.errors import RequestError
 from nbresponses.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from nbresponses.client.secret import Hidden
 
 __all__ = ["OPENAI_BASE_URL", "Settings", "Timeouts", "is_loopback", "secret_from_environment"]
 
@@ -87,14 +89,22 @@ class Settings:
             raise RequestError("api_key", "there is none: set OPENAI_API_KEY, or give api_key= (or base_url=)")
 
 
-def secret_from_environment(organization: str | None, project: str | None) -> Secret:
-    """The key of the environment, and the headers that go with it. Never raises."""
+def secret_from_environment(
+    organization: str | None, project: str | None, *, headers: Hidden[Any] | None = None
+) -> Secret:
+    """The key of the environment, and the headers that go with it. Never raises.
+
+    Where the user's own `headers` hold a key, that of the environment is meant for another server, and stays here.
+    """
     named = {
         "OpenAI-Organization": organization or os.environ.get("OPENAI_ORG_ID"),
         "OpenAI-Project": project or os.environ.get("OPENAI_PROJECT_ID"),
     }
-    headers = {name: value for name, value in named.items() if value}
-    return Secret(os.environ.get("OPENAI_API_KEY") or None, headers)
+    foreign = headers is not None and holds_key(headers)
+    return Secret(
+        None if foreign else os.environ.get("OPENAI_API_KEY") or None,
+        {name: value for name, value in named.items() if value},
+    )
 
 
 def is_loopback(host: str) -> bool:
