@@ -33,7 +33,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!nbresponses(\.|$)).*"),  # other packages' names, which no inventory here has
     ("py:.*", r"nbresponses\.errors\..*"),  # in docs/errors.md
-    ("py:.*", r"nbresponses\.(client\.lane_hub|capture\.messages\.Columns|capture\.comparing\.HasCapture).*"),
+    ("py:.*", r"nbresponses\.(client\.lane_hub|capture\.messages\.(Columns|Channel)|capture\.comparing\.HasCapture).*"),
 ]
 
 nb_execution_mode = "off"

@@ -31,7 +31,8 @@ class StateDiagram(Directive):
 
 
 def _table(arrows: list[tuple[str, str, str]]) -> nodes.table:
-    states = list(dict.fromkeys(state for arrow in arrows for state in arrow[:2] if state != "[*]"))
+    named = [*(source for source, _, _ in arrows), *(target for _, target, _ in arrows)]
+    states = [state for state in dict.fromkeys(named) if state != "[*]"]
     inputs = {(source, target): given for source, target, given in arrows}
     sources = [state for state in states if any((state, target) in inputs for target in states)]
     targets = [state for state in states if any((source, state) in inputs for source in states)]
