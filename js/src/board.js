@@ -101,7 +101,9 @@ class View {
     const line = element("div", "nbb-line", this.lane, this.first, button("Begin", go));
     this.beginning = element("div", "nbb-begin", this.hint, line, this.beginNote);
     this.beginning.hidden = true;
-    this.beginning.onkeydown = (key) => key.key === "Escape" && this.board.rows.size && this.open(false);
+    this.beginning.addEventListener("keydown", (key) => {
+      if (key.key === "Escape" && this.board.rows.size) this.open(false);
+    });
     return this.beginning;
   }
 
@@ -138,7 +140,9 @@ class View {
     this.shown = element("section", "nbb-detail", this.title, this.whole.node, this.forking, this.forkNote);
     this.shown.setAttribute("aria-label", "The selected response");
     this.shown.hidden = true;
-    this.shown.onkeydown = (key) => key.key === "Escape" && this.select(null);
+    this.shown.addEventListener("keydown", (key) => {
+      if (key.key === "Escape") this.select(null);
+    });
     return this.shown;
   }
 
@@ -257,7 +261,7 @@ class View {
   }
 
   tick() {
-    const { transport, in_flight: running, names, connections, since, max_age: limit } = this.board.meters;
+    const { transport, in_flight: running, names, connections, since, max_age: limit, failures } = this.board.meters;
     const age = since === null || since === undefined ? null : Math.max(0, this.board.now() - since);
     const sockets = Math.max(1, connections ?? 1);
     const shown = [
@@ -266,6 +270,7 @@ class View {
       [`${names ?? 0} of ${NAMES * sockets} names`, (names ?? 0) / (NAMES * sockets)],
       age === null ? null : [`${duration(age)} of ${limit / 60} min`, age / limit],
       sockets > 1 ? [`${sockets} connections`] : null,
+      failures && age === null ? [`${failures} attempts to connect failed`] : null,
     ].filter(Boolean);
     while (this.meters.childNodes.length > shown.length) this.meters.lastChild.remove();
     shown.forEach(([words, part], at) => {

@@ -20,8 +20,7 @@ export const nameField = (hint, send) => {
   const made = labelled(element("input", "nbb-short"), hint);
   made.type = "text";
   made.maxLength = 256;
-  made.onkeydown = (key) => sends(key) && send();
-  return made;
+  return sending(made, send);
 };
 
 /** A prompt grows with what is in it. Enter sends, Shift+Enter begins a line. */
@@ -29,12 +28,14 @@ export const promptField = (hint, send) => {
   const made = labelled(element("textarea"), hint);
   made.rows = 1;
   made.title = "Enter sends, Shift+Enter begins a new line";
-  made.onkeydown = (key) => {
-    if (!sends(key)) return;
-    key.preventDefault();
-    send();
-  };
-  return made;
+  return sending(made, send);
 };
 
-const sends = (key) => key.key === "Enter" && !key.shiftKey && !key.isComposing;
+const sending = (made, send) => {
+  made.addEventListener("keydown", (key) => {
+    if (key.key !== "Enter" || key.shiftKey || key.isComposing) return;
+    key.preventDefault();
+    send();
+  });
+  return made;
+};

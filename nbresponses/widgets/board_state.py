@@ -310,6 +310,7 @@ def _meters(status: Mapping[str, Any], now: float) -> dict[str, Any]:
         "queued": status["queued"],
         "names": sum(connection["names_used"] for connection in status["connections"]),
         "connections": len(ages),
+        "failures": sum(connection["failures"] for connection in status["connections"]),
         "since": round(now - max(ages), 1) if ages else None,
         "max_age": MAX_AGE,
     }

@@ -80,7 +80,7 @@ def test_a_click_selects_a_response_and_forks_it(lab: LabPage, shots: Path) -> N
     lab.page.fill(FORKED, "Criticise the plan.")
     lab.page.screenshot(path=shots / "lab_board_fork.png")
     lab.page.click("text=Fork from here")
-    lab.page.fill(f"{card('planner')} textarea", "Go on.")
+    lab.page.type(f"{card('planner')} textarea", "Go on.")
     lab.page.click(f"{card('planner')} >> text=Send")
     for name in ("critic", "planner"):
         lab.page.wait_for_selector(f"{card(name)}[data-state='in flight']")

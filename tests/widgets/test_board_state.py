@@ -124,6 +124,59 @@ def test_what_acts_on_text_is_taken_out() -> None:
     assert lanes.shown["lane a"]["asked"] == "ask"
 
 
+def test_what_is_asked_next_has_no_answer_yet() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "one")
+    lanes.receive("a", created("r1"), delta("one"), completed("r1"))
+    lanes.look()
+    lanes.ask("a", "two")
+    lanes.look()
+    shown = lanes.shown["lane a"]
+    assert (shown["asked"], shown["response"], shown["tokens"], shown["ended"]) == ("two", None, None, None)
+    assert shown["begun"] == 0.1, "the clock runs from the request"
+    lanes.receive("a", created("r2"), delta("two"))
+    lanes.look()
+    assert shown["response"] == "r2"
+    assert (lanes.state.prompt("r1"), lanes.state.prompt("r2"), lanes.state.prompt("r3")) == ("one", "two", "")
+
+
+def test_two_failures_without_a_response_are_two() -> None:
+    lanes = Lanes()
+    for message in ("first", "second"):
+        lanes.ask("a", "x")
+        lanes.receive("a", {"type": "error", "error": {"code": "odd", "message": f"{message} \x1b[31m<b>"}})
+        lanes.rows["a"] |= {"state": "idle", "ending": "error", "error": None}
+        lanes.look()
+        assert lanes.shown["lane a"]["why"] == f"{message} <b> (odd)", "text, without what acts on a terminal"
+        assert lanes.shown["lane a"]["state"] == "error"
+
+
+def test_a_lane_at_rest_ends_what_was_read_before_it_was_looked_at() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "x")
+    lanes.receive("a", created("r"), delta("some"))
+    lanes.rows["a"] |= {"state": "stopped", "ending": "interrupted", "error": None}
+    lanes.look()
+    assert (lanes.shown["lane a"]["state"], lanes.shown["lane a"]["ended"]) == ("interrupted", 2.0)
+    lanes.receive("a", delta(" more"))
+    lanes.look()
+    assert lanes.texts == {"r": "some"}
+    lanes.ask("a", "y")
+    lanes.receive("a", created("later"), at=3.0)  # after the status was taken, which still says stopped
+    lanes.rows["a"] |= {"state": "stopped"}
+    lanes.look()
+    assert lanes.state.responses["later"].ended is None
+
+
+def test_code_in_calls_cannot_end_its_own_quotes() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "x")
+    call = {"type": "custom_tool_call", "name": "`f", "input": "``x``\n*y*"}
+    lanes.receive("a", created("r"), {"type": "response.output_item.done", "output_index": 0, "item": call})
+    lanes.look()
+    assert lanes.texts == {"r": "→ ``` `f(``x`` *y*) ```"}
+
+
 def test_a_snapshot_says_what_was_told() -> None:
     lanes = Lanes()
     for lane in (None, "a"):

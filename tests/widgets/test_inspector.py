@@ -118,8 +118,14 @@ def test_seek_from_code(capture: Capture) -> None:
     assert response is not None
     assert response.ending == "completed"
     assert page.inspector.seek(0) is None, "only the request"
-    with pytest.raises(IndexError):
-        page.inspector.seek(len(capture))
+    count = len(capture)
+    for row in (count, -count - 1):
+        with pytest.raises(
+            IndexError, match=rf"no message {row}: .* has {count}, so 0 to {count - 1} \(or -{count} to -1"
+        ):
+            page.inspector.seek(row)
+    with pytest.raises(IndexError, match="no message 0: the capture has none yet"):
+        EventInspector(Capture(datetime.now(UTC), source="")).seek(0)
 
 
 def test_with_a_lane_chosen_its_response_is_shown() -> None:
