@@ -80,7 +80,7 @@ _VARIES = tuple(
         (r"-?\b\d+ days \d\d:\d\d:\d\d(\.\d+)?", "DURATION"),
         (r"\d+(\.\d+)?(?= ?(tokens/s|ms|µs|s)\b)", "N"),
         (r"\d+\.\d+(e-?\d+)?", "N.N"),
-        (r"[▁-█]+( [▁-█]+)*", "BARS"),
+        (r"[▁-█][▁-█ ]*", "BARS"),
         (r"\s+", " "),  # the columns of a table are as wide as what is in them
     )
 )
