@@ -13,13 +13,15 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN = 240.0  # seconds; the first start installs the server
+UPSTREAM = {"start-agentic.sh": "/readiness"}
+"""Script of a gateway → path on the next port that answers 200 when its upstream is ready, which its own does not say."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,10 +38,14 @@ def peers_folder() -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A port that is free, and the next one with it: a gateway has its upstream there."""
+    while True:
+        with socket.socket() as listener, socket.socket() as beside:
+            listener.bind(("127.0.0.1", 0))
+            port: int = listener.getsockname()[1]
+            with suppress(OSError):
+                beside.bind(("127.0.0.1", port + 1))
+                return port
 
 
 def answers(url: str) -> bool:
@@ -63,7 +69,10 @@ def running(script: str, ready: str, log: Path) -> Iterator[str]:
         process = subprocess.Popen(["bash", path, str(port)], stdout=output, stderr=output, start_new_session=True)
     try:
         deadline = time.monotonic() + READY_WITHIN
-        while not answers(address + ready):
+        wanted = [address + ready]
+        if script in UPSTREAM:
+            wanted.append(f"http://127.0.0.1:{port + 1}{UPSTREAM[script]}")
+        while not all(map(answers, wanted)):
             if process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"{script} did not get ready:\n{log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.2)
