@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbresponses.capture.plot_style import COLOURS, GREY, Record, add_legend, drawable, new_axes, opened, plain, styled
+from nbresponses.capture.plot_style import (
+    COLOURS,
+    GREY,
+    Record,
+    add_legend,
+    drawable,
+    new_axes,
+    nothing,
+    opened,
+    plain,
+    styled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +51,8 @@ def plot_lineage(record: Record, ax: Axes | None = None) -> Axes:
     ax.margins(x=0.08)
     if len(frame):
         add_legend(ax)
+    else:
+        nothing(ax, "no response")
     return styled(ax, title="Lineage", x="time since the first response (s)", y="lane")
 
 

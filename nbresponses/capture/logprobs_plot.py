@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbresponses.capture.plot_style import COLOURS, GREY, Record, drawable, new_axes, opened, plain, styled
+from nbresponses.capture.plot_style import COLOURS, GREY, Record, drawable, new_axes, nothing, opened, plain, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +52,8 @@ def plot_logprobs(record: Record, ax: Axes | None = None, *, columns: int = 80, 
     ax.set_ylim(count, 0)
     styled(ax, title="How certain each token was", x="column (characters)", y="line", grid="")
     ax.set_yticks([number + 0.5 for number in range(count)], [str(number + 1) for number in range(count)])
+    if not cells:
+        nothing(ax, "no log probabilities; ask for them with include=")
     size = _font_size(ax, columns)
     chances = frame["probability"].to_numpy(float, na_value=-1.0)
     for token, line, column, text in cells:

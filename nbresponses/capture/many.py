@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from nbresponses.capture.asked import FrameMethods
+from nbresponses.capture.progress import progress_bar
 from nbresponses.capture.record import Capture
 
 if TYPE_CHECKING:
@@ -37,13 +38,11 @@ def load(paths: Paths | Iterable[Paths], *, progress: bool | None = None) -> Cap
     `progress` shows a bar (tqdm); None: only where it takes long. Raises FileNotFoundError where nothing is found,
     CaptureError (file, line) as `Capture.load` does.
     """
-    from tqdm.auto import tqdm
-
     found = files_of(paths)
     sizes = [Path(path).stat().st_size for path in found]
     hidden = not (sum(sizes) >= _LONG or len(found) >= _MANY if progress is None else progress)
     captures = []
-    with tqdm(total=sum(sizes), unit="B", unit_scale=True, desc="captures", disable=hidden) as bar:
+    with progress_bar(sum(sizes), unit="B", unit_scale=True, desc="captures", disable=hidden) as bar:
         for path in found:
             captures.append(Capture.load(path, progress=bar.update))
     return Captures(captures, found)
@@ -56,6 +55,8 @@ def files_of(paths: Paths | Iterable[Paths]) -> list[str]:
         name = os.fspath(each)
         is_pattern = has_magic(name) and not Path(name).exists()
         files = sorted(glob(name, recursive=True)) if is_pattern else [name]  # noqa: PTH207  absolute patterns too
+        if not is_pattern and Path(name).is_dir():
+            raise IsADirectoryError(f"{name or '.'} is a folder; its captures are {Path(name) / '*.jsonl'}")
         if not files:
             raise FileNotFoundError(f"{name}: no file has such a name")
         found |= dict.fromkeys(files)

@@ -7,7 +7,9 @@ What models and users wrote is drawn as plain text: no mathematics, nothing that
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbresponses.capture.many import Captures, load
@@ -18,10 +20,23 @@ from nbresponses.render.untrusted import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-__all__ = ["COLOURS", "GREY", "Record", "add_legend", "drawable", "new_axes", "opened", "plain", "styled"]
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "Record",
+    "add_legend",
+    "drawable",
+    "labels_of",
+    "new_axes",
+    "nothing",
+    "opened",
+    "plain",
+    "styled",
+]
 
 GREY = "#7a7a7a"
 COLOURS = ("#2f7fd1", "#c8680a", "#2b8a5a", "#a45fc4", "#d6494a", "#128a94", "#a07c00", "#c9528f")
@@ -69,6 +84,23 @@ def add_legend(ax: Axes) -> None:
         ax.legend(loc="best", fontsize=9)
 
 
+def nothing(ax: Axes, what: str) -> None:
+    """Say in a plot without data what there is none of."""
+    ax.text(0.5, 0.5, what, transform=ax.transAxes, ha="center", va="center", color=GREY)
+
+
+def labels_of(frame: pd.DataFrame) -> pd.Series[str]:
+    """What the rows' responses are called: by lane and the end of their id; of several captures by file first, and by
+    more only where a file has several responses."""
+    lanes, ids = (frame[name].astype("str").fillna("") for name in ("lane", "response_id"))
+    short = (lanes + " " + ids.str[-6:]).str.strip()
+    if "source" not in frame or frame["source"].nunique() < 2:
+        return short
+    files = frame["source"].astype("str").map(lambda name: re.sub(r"\.jsonl(\.gz)?$", "", Path(name).name))
+    several = ids.groupby(frame["source"].astype("str")).transform("nunique") > 1
+    return (files + (" " + short).where(several, "")).str.strip()
+
+
 def styled(ax: Axes, *, title: str, x: str, y: str, grid: str = "x") -> Axes:
     """Title, labels, and the look of all that is not data. `grid` is "x", "y", "both" or ""."""
     ax.patch.set_alpha(0.0)
@@ -85,7 +117,7 @@ def styled(ax: Axes, *, title: str, x: str, y: str, grid: str = "x") -> Axes:
     legend = ax.get_legend()
     if legend is not None:
         plain(legend.get_texts())
-        for text in legend.get_texts():
+        for text in (*legend.get_texts(), legend.get_title()):
             text.set_color(GREY)
         legend.set_frame_on(False)
     plain([*ax.get_xticklabels(), *ax.get_yticklabels()])

@@ -6,14 +6,25 @@ are here; two of them are written in modules of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from nbresponses.capture.lineage_plot import plot_lineage
 from nbresponses.capture.logprobs_plot import plot_logprobs
-from nbresponses.capture.plot_style import COLOURS, GREY, Record, add_legend, drawable, new_axes, opened, styled
+from nbresponses.capture.plot_style import (
+    COLOURS,
+    GREY,
+    Record,
+    add_legend,
+    drawable,
+    labels_of,
+    new_axes,
+    nothing,
+    opened,
+    styled,
+)
 from nbresponses.capture.schema import SPAN_KINDS
 
 if TYPE_CHECKING:
@@ -56,6 +67,8 @@ def plot_timeline(record: Record, ax: Axes | None = None) -> Axes:
     ax.set_xlim(left=0)
     if len(frame):
         add_legend(ax)
+    else:
+        nothing(ax, "no response")
     return styled(ax, title="Timeline", x="time since the start (s)", y="lane, response")
 
 
@@ -64,10 +77,8 @@ def _timeline(record: Capture | Captures) -> pd.DataFrame:
     if "source" not in frame:
         frame.insert(0, "source", "")
     starts = frame.groupby("source", observed=True)["started"].transform("min")
-    lanes, ids = frame["lane"].astype("str").fillna(""), frame["response_id"].astype("str").fillna("")
-    rows = pd.Series(
-        [*zip(frame["source"].astype("str") + ids, (lanes + "  " + ids.str[-6:]).str.strip(), strict=True)]
-    )
+    ids = frame["response_id"].astype("str").fillna("")
+    rows = pd.Series([*zip(frame["source"].astype("str") + ids, labels_of(frame), strict=True)])
     frame = frame.assign(
         start=(frame["started"] - starts).dt.total_seconds(), seconds=frame["duration"].dt.total_seconds(), row=rows
     )
@@ -85,6 +96,7 @@ def plot_tokens(record: Record, ax: Axes | None = None) -> Axes:
     record = opened(record)
     deltas, responses = record.deltas(), record.responses()
     ax = new_axes(ax, 8, 4)
+    deltas = deltas.assign(label=labels_of(deltas))
     keys = [name for name in ("source", "response_id") if name in deltas]
     starts = responses.set_index(keys)["started"]
     groups = [(key, own) for key, own in deltas.groupby(keys, observed=True, sort=False) if len(own)]
@@ -93,21 +105,18 @@ def plot_tokens(record: Record, ax: Axes | None = None) -> Axes:
         start = start if isinstance(start, pd.Timestamp) else own["time"].iloc[0]
         seconds = (own["time"] - start).dt.total_seconds()
         grown = own["tokens"].fillna(1).astype(int).cumsum()
-        name = "_" if number >= _LINES else drawable(_name_of(own, key))
+        name = "_" if number >= _LINES else drawable(own["label"].iloc[0])
         ax.step(seconds, grown, where="post", color=COLOURS[number % len(COLOURS)], linewidth=1.6, label=name)
     if groups:
-        ax.legend(loc="best", fontsize=9, title=None)
+        more = f"{len(groups)} responses, of which:" if len(groups) > _LINES else None
+        ax.legend(loc="best", fontsize=9, title=more, title_fontsize=9, alignment="left")
+    else:
+        nothing(ax, "no text")
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     counted = len(deltas) > 0 and bool(deltas["tokens"].notna().all())
     unit = "tokens (count)" if counted else "pieces of text, about one token each (count)"
     return styled(ax, title="Text over time", x="time since the request (s)", y=unit, grid="both")
-
-
-def _name_of(own: pd.DataFrame, key: Any) -> str:
-    """A response by its lane and the end of its id."""
-    lane = own["lane"].iloc[0]
-    return f"{lane if isinstance(lane, str) else ''} {str(key[-1])[-6:]}".strip()
 
 
 # ── Gaps ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,6 +142,8 @@ def plot_gaps(record: Record, ax: Axes | None = None) -> Axes:
         ax.xaxis.set_minor_formatter("")
         steps = (together + np.arange(1, len(apart) + 1)) / len(gaps)
         shares.step(apart, steps, where="post", color=COLOURS[1], linewidth=1.8)
+    elif not together:
+        nothing(ax, "no two pieces of one text")
     shares.set_ylim(0, 1.02)
     styled(shares, title="", x="", y="share of pieces (0 to 1)", grid="")
     shares.yaxis.label.set_color(COLOURS[1])
@@ -161,6 +172,8 @@ def plot_first_text(record: Record, ax: Axes | None = None) -> Axes:
         spread = (np.arange(len(seconds)) * 0.618 % 1 - 0.5) * 0.5 if len(seconds) > 1 else np.zeros(len(seconds))
         ax.plot(seconds, place + spread, "o", color=COLOURS[0], alpha=0.65, markersize=5)
         ax.plot([median, median], [place - 0.35, place + 0.35], color=COLOURS[1], linewidth=2.5)
+    if not len(medians):
+        nothing(ax, "no response with text")
     labels = [f"{drawable(model)} ({(frame['model'] == model).sum()})" for model in medians.index]
     ax.set_yticks(range(len(medians)), labels)
     ax.set_ylim(-0.6, max(len(medians) - 0.4, 0.6))

@@ -220,6 +220,11 @@ class Capture(FrameMethods):
         ending = self.ending or "no ending"
         return f"<Capture: {kept}; {ending}; {self.duration:.3f} s{'; truncated' if self.truncated else ''}>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002  as IPython calls it
+        from nbresponses.capture.report import to_text
+
+        printer.text(to_text(self))
+
     def _repr_html_(self) -> str:
         from nbresponses.capture.report import to_html
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.record import Capture
 
-__all__ = ["Glance", "captures_html", "glance", "sparkline", "to_html"]
+__all__ = ["Glance", "captures_html", "glance", "sparkline", "to_html", "to_text"]
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 40  # characters
@@ -80,14 +80,25 @@ def sparkline(times: Sequence[float], width: int = _WIDTH) -> str:
     return "".join(_BLOCKS[-(-count * (len(_BLOCKS) - 1) // most)] for count in counts)
 
 
+def to_text(capture: Capture) -> str:
+    """What there is to say on one line of a terminal: its repr, and the times and the chart."""
+    told = glance(capture)
+    times = [f"{name} {value:.3f} s" for name, value in _times(told)[:-1] if value is not None]
+    more = "; ".join([*times, *([f"|{told.chart}|"] if told.chart else [])])
+    return f"{str(capture)[:-1]}; {more}>" if more else str(capture)
+
+
+def _times(told: Glance) -> list[tuple[str, float | None]]:
+    return [("first event", told.first_event), ("first text", told.first_text), ("all", told.duration)]
+
+
 def to_html(capture: Capture) -> str:
     """The same as one block of HTML."""
     told = glance(capture)
     counts = f"{told.received} received · {told.sent} sent · {told.noted} noted"
     if told.lanes > 1:
         counts += f" · {told.lanes} lanes"
-    times = [("first event", told.first_event), ("first text", told.first_text), ("all", told.duration)]
-    listed = " · ".join(f"{name} {value:.3f} s" for name, value in times if value is not None)
+    listed = " · ".join(f"{name} {value:.3f} s" for name, value in _times(told) if value is not None)
     ending = html_text(one_line(str(told.ending or "no ending")))
     cut = " · <b>truncated</b>" if capture.truncated else ""
     chart = f'<code style="{CODE};white-space:pre" title="events over time">{told.chart}</code>' if told.chart else ""

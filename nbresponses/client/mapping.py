@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbresponses.capture.progress import progress_bar
 from nbresponses.capture.record import Capture
 from nbresponses.client.lanes import AsyncLaneManager
 from nbresponses.core.accumulator import Accumulator
@@ -217,9 +218,7 @@ def _frame(rows: list[dict[str, Any]], *, parsed: bool) -> DataFrame:
 
 
 def _bar(total: int, done: int) -> AbstractContextManager[Any]:
-    from tqdm.auto import tqdm
-
-    bar: AbstractContextManager[Any] = tqdm(total=total, initial=done, desc="responses", unit="prompt")
+    bar: AbstractContextManager[Any] = progress_bar(total, initial=done, desc="responses", unit="prompt")
     return bar
 
 

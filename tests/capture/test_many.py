@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pandas as pd
 import pytest
 
@@ -67,11 +69,21 @@ def test_a_damaged_file_is_named(folder) -> None:
         load(f"{folder}/*.jsonl")
 
 
-def test_a_progress_bar_on_long_loads_only(folder, capfd) -> None:
+def test_a_folder_is_told_from_a_file(folder) -> None:
+    with pytest.raises(IsADirectoryError, match=r"is a folder; its captures are .*\*\.jsonl$"):
+        load(folder)
+
+
+def test_a_progress_bar_on_long_loads_only(folder, capfd, monkeypatch) -> None:
     load(f"{folder}/*.jsonl")
     assert capfd.readouterr().err == ""
     load(f"{folder}/**/*.jsonl*", progress=True)
     assert "captures: 100%" in capfd.readouterr().err
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    load(f"{folder}/**/*.jsonl*", progress=True)
+    out, err = capfd.readouterr()
+    assert "captures: 100%" in out
+    assert err == ""
     read: list[int] = []
     Capture.load(folder / "a.jsonl", progress=read.append)
     assert sum(read) == (folder / "a.jsonl").stat().st_size

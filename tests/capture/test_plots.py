@@ -208,3 +208,27 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, lively) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtra, match=r"nbresponses\[plot\]"):
         plots.plot_gaps(lively)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plot_of_nothing_says_so(name: str, tape) -> None:
+    tape.noted(1, "opened")
+    ax = getattr(plots, name)(tape.capture)
+    assert any(text.get_text().startswith("no ") for text in ax.texts)
+    tape.created(1, model="m").text(2, "a", logprobs=[{"token": "a", "logprob": -1}]).text(3, "b").ended(4)
+    assert not any(text.get_text().startswith("no ") for text in getattr(plots, name)(tape.capture).texts)
+
+
+def test_lines_are_named_by_what_tells_them_apart(new_tape) -> None:
+    one, two = (new_tape().created(1, "resp_111111", model="m").text(2, "a") for _ in range(2))
+    two.ended(3, "resp_111111").created(4, "resp_222222", lane="b").text(5, "b", "b")
+    names = lambda record: [text.get_text() for text in plots.plot_tokens(record).get_legend().get_texts()]  # noqa: E731
+    assert names(two.capture) == ["111111", "b 222222"]
+    assert names(Captures([one.capture, two.capture], ["runs/one.jsonl", "two.jsonl.gz"])) == [
+        "one",
+        "two 111111",
+        "two b 222222",
+    ]
+    many = plots.plot_tokens(Captures([one.capture] * 9, [f"{number}" for number in range(9)])).get_legend()
+    assert many.get_title().get_text() == "9 responses, of which:"
+    assert len(many.get_texts()) == 8

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+from IPython.lib.pretty import pretty
+
 from nbresponses import Capture, Captures
 from nbresponses.capture.report import glance, sparkline
 
@@ -33,6 +35,15 @@ def test_a_capture_at_a_glance(tape) -> None:
     assert "first event 0.250 s · first text 1.500 s · all 4.000 s" in html.text
     assert "tape · 2026-01-31 12:00:00 UTC" in html.text
     assert told.chart in html.text
+
+
+def test_on_one_line_of_a_terminal(tape) -> None:
+    tape.sent(1, input="hi").created(1.25).text(2.5, "x").ended(4)
+    said = pretty(tape.capture)
+    assert said.startswith("<Capture: 3 received, 1 sent, 0 noted; completed; 4.000 s; first event 0.250 s; first text")
+    assert said.endswith(f"1.500 s; |{glance(tape.capture).chart}|>")
+    assert "\n" not in said
+    assert pretty(type(tape)().capture) == "<Capture: 0 received, 0 sent, 0 noted; no ending; 0.000 s>"
 
 
 def test_an_empty_capture_and_one_that_was_cut_off(tape) -> None:
