@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from nbresponses import DemoServer, Rejected, ResponseFailed
+from nbresponses import Client, DemoServer, Rejected, ResponseFailed
+from nbresponses.client.lanes import Lane
 
 ROUNDS = '-p \'metadata={"demo_rounds": "5"}\''
 CUSTOM = '-p \'tools=[{"type": "custom", "name": "run_sql"}]\''
@@ -91,17 +92,18 @@ def test_handlers_and_functions_side_by_side_on_a_lane(cell: Any, loaded: Any) -
         ("--lane b --fork-from c", "no lane 'c' has been used here; used: a"),
     ],
 )
-def test_mistakes_are_one_line_and_nothing_is_sent(cell: Any, server: DemoServer, line: str, text: str) -> None:
-    if "--fork-from" in line:
-        cell("%%responses --lane a\nGo.")
-    else:
-        cell("wrong = {'run_sql': 'look'}")
-    sent = len(server.requests) + sum(server.created.values())
+def test_mistakes_are_one_line_and_nothing_is_sent(
+    cell: Any, monkeypatch: pytest.MonkeyPatch, line: str, text: str
+) -> None:
+    cell("%%responses --lane a\nGo." if "--fork-from" in line else "wrong = {'run_sql': 'look'}")
+    begun: list[Any] = []
+    for face in (Client, Lane):
+        monkeypatch.setattr(face, "stream", lambda *_args, **fields: begun.append(fields))
     done, out = cell(f"%%responses {line}\nGo.")
     assert isinstance(done.error_in_exec, UsageError)
     assert text in out
     assert out.count("\n") == 1
-    assert len(server.requests) + sum(server.created.values()) == sent
+    assert not begun
 
 
 @pytest.mark.parametrize(

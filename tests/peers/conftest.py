@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 READY_WITHIN = 240.0  # seconds; the first start installs the server
 UPSTREAM = {"start-agentic.sh": "/readiness"}
-"""Script of a gateway → path on the next port that answers 200 when its upstream is ready, which its own does not say."""
+"""Script of a gateway → path on the next port that answers 200 when its upstream is ready: its own does not say."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
