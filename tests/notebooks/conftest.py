@@ -27,7 +27,7 @@ def load(path: Path) -> Any:
     return module
 
 
-execute = load(NOTEBOOKS / "execute.py")
+tool = load(NOTEBOOKS / "execute.py")
 solutions = load(Path(__file__).with_name("solutions.py"))
 
 
@@ -77,7 +77,7 @@ def run(name: str, *, address: str = "") -> Executed:
         for answer in (right, *wrong)
         for source in (answer, exercise.check.source)
     ]
-    cells = execute.execute(started, extra=extra).cells
+    cells = tool.execute(started, extra=extra).cells
     own, checks = cells[: len(saved.cells)], iter(cells[len(saved.cells) + 1 :: 2])
     solved = [(said(next(checks)), [said(next(checks)) for _ in wrong]) for _, (_, wrong) in pairs]
     return Executed(saved, own, solved)
@@ -92,4 +92,10 @@ def executed() -> Callable[[str], Executed]:
 @pytest.fixture(scope="session")
 def differences() -> Callable[[Any, list[Any]], list[str]]:
     """What the cells of a run say that the notebook's file does not."""
-    return lambda saved, cells: execute.differences(saved, nbformat.v4.new_notebook(cells=cells))
+    return lambda saved, cells: tool.differences(saved, nbformat.v4.new_notebook(cells=cells))
+
+
+@pytest.fixture(scope="session")
+def execute() -> Any:
+    """The module that executes and saves notebooks."""
+    return tool
