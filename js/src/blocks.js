@@ -10,11 +10,13 @@ const LABELS = {
   diff: "Patch",
   error: "Error",
   hit: "Found",
+  json: "JSON",
   logs: "Output",
   query: "Query",
   result: "Result",
   shell_command: "Command",
   shell_output: "Output",
+  tools: "Tools",
 };
 
 /** An answer's text, and under it what it cites. */
@@ -137,15 +139,18 @@ class Card {
     }
   }
 
+  /** What has a number stands by it: an output below its command, whenever it came. */
   section(name, part) {
     if (!this.sections.has(name)) {
-      const kind = name.split(":")[0];
+      const [kind, number = 0] = name.split(":");
+      const place = Number(number);
       const code = element("code");
       const box = codeBox(element("pre", "", code), "");
       box.querySelector("span").textContent = LABELS[kind] ?? "";
       box.classList.toggle("nbr-error", kind === "error");
-      this.links.before(box);
-      this.sections.set(name, { box, code });
+      const next = [...this.sections.values()].find((other) => other.place > place);
+      (next?.box ?? this.links).before(box);
+      this.sections.set(name, { box, code, place });
     }
     const { box, code } = this.sections.get(name);
     box.hidden = !part.text;

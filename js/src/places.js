@@ -22,8 +22,10 @@ export class Places {
     output.after(place);
     const close = this.open(place);
     const turn = () => {
-      place.hidden = !output.getElementsByClassName(this.mark).length;
-      output.classList.toggle("nbr-covered", !place.hidden);
+      const covered = Boolean(output.getElementsByClassName(this.mark).length);
+      output.classList.toggle("nbr-covered", covered);
+      if (!covered && place.contains(document.activeElement)) output.closest("[tabindex]")?.focus({ preventScroll: true });
+      place.hidden = !covered;
     };
     const observer = new MutationObserver(turn); // runs before the page is painted
     observer.observe(output, { childList: true });

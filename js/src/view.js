@@ -19,7 +19,7 @@ const BAD = ["failed", "error", "cut_off", "gone"];
 export class View {
   constructor(store, model, root) {
     Object.assign(this, { store, model, root, blocks: new Map(), frame: 0, timer: 0, spoken: [], lastSpoken: 0 });
-    this.stopping = false;
+    this.stopping = this.said = false; // said: how it stands with the stop, in place of the state
     this.options = { remoteImages: model.get("allow_remote_images"), onBlock: (words) => this.announce(words) };
     this.build();
     this.schedule = () => this.ask();
@@ -39,6 +39,7 @@ export class View {
     this.spoke.setAttribute("aria-live", "polite");
     const line = element("div", "nbr-status", element("span", "nbr-dot"), this.words, this.facts, this.button);
     this.box = element("div", "nbr", this.items, line, this.spoke);
+    this.box.tabIndex = -1;
     this.box.setAttribute("role", "group");
     this.box.setAttribute("aria-label", "Streaming answer");
     this.root.replaceChildren(this.box);
@@ -97,7 +98,8 @@ export class View {
     this.ended = state.ended;
     this.box.classList.toggle("nbr-busy", !state.ended);
     this.box.dataset.state = BAD.includes(state.state) ? "bad" : state.state;
-    if (!this.stopping || state.ended) this.words.textContent = this.phase(state);
+    if (!this.said || state.ended) this.words.textContent = this.phase(state);
+    if (state.ended && document.activeElement === this.button) this.box.focus({ preventScroll: true });
     this.button.hidden = Boolean(state.ended);
     this.tick();
   }
@@ -116,16 +118,22 @@ export class View {
   }
 
   stop() {
-    this.stopping = true;
+    if (this.stopping) return;
+    this.said = true;
+    this.waitForStop(true); // not `disabled`, which takes the focus away
     this.words.textContent = "Stopping…";
-    this.button.disabled = true;
     stop(this.model, {
       answered: () => this.store.stopped || this.store.state.ended,
       say: (words) => {
         this.words.textContent = words;
-        this.button.disabled = false;
+        this.waitForStop(false);
       },
     });
+  }
+
+  waitForStop(waiting) {
+    this.stopping = waiting;
+    this.button.ariaDisabled = waiting;
   }
 
   /** Tell a screen reader what has become whole: blocks and endings, never pieces. */

@@ -11,7 +11,7 @@ from nbresponses.display.updating import publish
 from nbresponses.display.view import choose_view, follow, follow_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Generator
 
 __all__ = ["show"]
 
@@ -21,7 +21,7 @@ def show(shown: Any) -> Awaitable[None] | None:
 
     In a notebook the cell's output gets the settled bundle; elsewhere its plain text is printed. A running
     `ResponseStream` is shown live until it ends; an interrupt stops it. So is a stream of the `openai` package, and an
-    iterable of dicts or SSE lines. Another client's asynchronous stream is awaited: `await show(stream)`.
+    iterable of dicts or SSE lines. An asynchronous stream that still runs is awaited: `await show(stream)`.
 
     Raises:
         TypeError: it is neither a stream nor a response.
@@ -30,14 +30,17 @@ def show(shown: Any) -> Awaitable[None] | None:
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
 
     shell = _shell()
-    if isinstance(shown, ResponseStream) and shown.ending is None and shown.error is None:
+    ours = isinstance(shown, (ResponseStream, AsyncResponseStream))
+    running = ours and shown.ending is None and shown.error is None
+    if running and isinstance(shown, ResponseStream):
         follow(shown, choose_view(shell))
-    elif isinstance(shown, (Response, ResponseStream, AsyncResponseStream)):
+    elif isinstance(shown, Response) or (ours and not running):
         data, metadata = settled(shown)  # type: ignore[arg-type, unused-ignore]
         if shell is None:
             sys.stdout.write(f"{data['text/plain']}\n")
         else:
             publish((data, metadata))
+        return _Shown() if isinstance(shown, AsyncResponseStream) else None
     elif hasattr(shown, "__aiter__"):
         return _show_async(shown, shell)
     elif is_stream(shown):
@@ -47,8 +50,18 @@ def show(shown: Any) -> Awaitable[None] | None:
     return None
 
 
+class _Shown:
+    """What `show` returns of an asynchronous stream that has ended: it may be awaited like one that runs."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+    def _ipython_display_(self) -> None:
+        """Nothing, as the last line of a cell."""
+
+
 async def _show_async(shown: Any, shell: object | None) -> None:
-    """Another client's asynchronous stream, read in the running loop, drawn in a thread."""
+    """An asynchronous stream, read in the running loop, drawn in a thread."""
     import asyncio
 
     from nbresponses.client.foreign import feed_async

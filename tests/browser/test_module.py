@@ -170,6 +170,13 @@ def test_a_tool_call_streams_its_arguments(module: ModulePage) -> None:
     assert module.page.locator(".nbr-card .nbr-copy").count() == 2
 
 
+def test_an_output_stands_below_its_command(module: ModulePage) -> None:
+    module.send(["item", "0", {"kind": "card", "order": 0, "title": "shell"}])
+    for name, text in (("command:0", "ls"), ("command:1", "pwd"), ("output:0", "a.py"), ("output:1", "/home")):
+        module.send(["set", "0", f"shell_{name}", text])
+    assert module.page.locator(".nbr-card pre").all_inner_texts() == ["ls", "a.py", "pwd", "/home"]
+
+
 def test_an_image_sharpens_in_place(module: ModulePage) -> None:
     module.send(["item", "0", {"kind": "image", "order": 0}])
     module.page.evaluate("document.querySelector('.nbr-image img').dataset.mine = 'kept'")

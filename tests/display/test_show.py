@@ -47,6 +47,24 @@ def test_an_asynchronous_stream(capsys: Any) -> None:
     assert capsys.readouterr().out.startswith("Demo turn 1: x\n\n[demo-echo · completed · ")
 
 
+def test_asynchronous_streams_that_run_are_followed(capsys: Any) -> None:
+    import asyncio
+
+    async def two(url: str) -> list[str | None]:
+        async with AsyncClient(base_url=url, api_key="any") as client:
+            first, second = (client.stream(model="demo-echo", input=text) for text in ("one", "two"))
+            async with first, second:
+                await asyncio.gather(show(first), show(second))  # type: ignore[arg-type]
+                await show(first)  # type: ignore[misc]  # once more, at its end
+                return [first.ending, second.ending]
+
+    with DemoServer(delay=0.01) as server:
+        assert asyncio.run(two(server.base_url)) == ["completed", "completed"]
+    printed = capsys.readouterr().out
+    assert "Demo turn 1: one\n\n[demo-echo · completed" in printed
+    assert printed.count("[demo-echo · completed") == 3
+
+
 @pytest.mark.parametrize("wrong", [None, "text", {"output": []}, Client])
 def test_anything_else_is_refused(wrong: object) -> None:
     with pytest.raises(TypeError, match=r"show\(\) takes a stream, a response, a capture or lanes, not "):
