@@ -24,10 +24,15 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of tracebacks; they are for terminal
 
 
 class Terminal:
-    """Prints the messages of one cell. Of an output that is replaced again and again only what is new is printed."""
+    """Prints the messages of one cell. Of an output that is replaced again and again only what is new is printed.
+
+    New lines below the one that was printed last come at once, and the last one grows. What comes above it (a summary
+    whose reasoning is still written) comes line by line, when it has stopped to change.
+    """
 
     def __init__(self) -> None:
-        self._shown: dict[str | None, str] = {}
+        self._latest: dict[str | None, str] = {}
+        self._shown: dict[str | None, list[str]] = {}
         self._open = ""
 
     def message(self, kind: str, content: dict[str, Any]) -> None:
@@ -42,19 +47,24 @@ class Terminal:
             self._print(content["data"].get("text/plain", "") + "\n")
 
     def end(self) -> None:
-        """The cell is done: print what was held back, which is the line that closes an answer."""
-        for shown in self._shown.values():
-            self._print(f"\n{_closing(shown)}\n")
+        """The cell is done: print what was held back, and the line that closes an answer."""
+        for display_id, latest in self._latest.items():
+            self._display(display_id, latest)
+            self._print(f"\n{_closing(latest)}\n")
+        self._latest.clear()
         self._shown.clear()
         self._open = ""
 
     def _display(self, display_id: str | None, text: str) -> None:
-        before, after = _body(self._shown.get(display_id, "")).split("\n"), _body(text).split("\n")
-        self._shown[display_id] = text
-        for what, _, _, start, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        shown, still = self._shown.get(display_id, [""]), set(_body(self._latest.get(display_id, "")).split("\n"))
+        lines = _body(text).split("\n")
+        begun = next((at for at, line in enumerate(lines) if self._open and line.startswith(self._open)), 0)
+        ready = [line for at, line in enumerate(lines) if (at >= begun or line in still) and line != "[Reasoning]"]
+        for what, _, _, start, stop in SequenceMatcher(None, shown, ready, autojunk=False).get_opcodes():
             if what in {"insert", "replace"}:
-                for line in after[start:stop]:
+                for line in ready[start:stop]:
                     self._line(line)
+        self._shown[display_id], self._latest[display_id] = ready, text
 
     def _line(self, line: str) -> None:
         """A line that is new, or more of the one that was printed last."""

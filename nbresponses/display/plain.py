@@ -38,6 +38,8 @@ class PlainView:
         self._out = out
         self._stream: ResponseStream | None = None
         self._place: Place | None = None
+        self._piece: list[str] = []
+        """What the place got since it was last written: one batch is dimmed as one."""
         self._printed: dict[Place, int] = {}
         self._held: dict[Place, str] = {}
         self._line_open = False
@@ -53,6 +55,7 @@ class PlainView:
                 self._flow(change)
             elif change.part[0] == "item" and change.event is not None:
                 self._item(change)
+        self._say()
         self._flush()
 
     def tick(self) -> None:
@@ -81,10 +84,16 @@ class PlainView:
             if self._anything:
                 self._write("\n")
             self._place = place
-        aside = kind in _ASIDE
-        self._write(self._dimmed(text) if aside else text)
-        self._line_open = not text.endswith("\n")
+        self._piece.append(text)
         self._anything = True
+
+    def _say(self) -> None:
+        text = "".join(self._piece)
+        self._piece.clear()
+        if text:
+            aside = self._place is not None and self._place[1] in _ASIDE
+            self._write(self._dimmed(text) if aside else text)
+            self._line_open = not text.endswith("\n")
 
     def _news(self, place: Place, change: Change) -> str:
         """What of a part is not printed yet. A done event may bring text that no delta brought."""
@@ -119,6 +128,7 @@ class PlainView:
         return start + body.replace("\n", "\n> ") + ("\n" if body != text else "")
 
     def _break(self) -> None:
+        self._say()
         if self._line_open:
             self._write("\n")
             self._line_open = False

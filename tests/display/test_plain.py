@@ -71,7 +71,7 @@ def test_an_answer_that_comes_at_once(events: Any, played: Any) -> None:
 def test_reasoning_is_dim_on_a_terminal_and_quoted_elsewhere(events: Any, played: Any) -> None:
     steps = [*reasoning("I ", "think\nso"), delta("output_text", "Yes.", index=1)]
     assert printed(played(steps)).startswith("> I think\n> so\n\nYes.\n")
-    assert printed(played(steps), Terminal()).startswith("\x1b[2mI \x1b[0m\x1b[2mthink\nso\x1b[0m\n\nYes.\n")
+    assert printed(played(steps), Terminal()).startswith("\x1b[2mI think\nso\x1b[0m\n\nYes.\n")
 
 
 def test_no_escape_codes_into_pipes(events: Any, played: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -118,7 +119,9 @@ def test_how_long_reasoning_took(played: Any) -> None:
     ]
     stream = played(steps, speed=1.0).until_done()
     data, _ = settled(stream)
-    assert "Reasoning · 0.5" in data["text/plain"] or "Reasoning · 0.6" in data["text/plain"]
+    found = re.search(r"Reasoning · ([\d.]+) s", data["text/plain"])
+    assert found is not None
+    assert 0.5 <= float(found[1]) < 5, "0.5 s of recorded time; a busy machine needs longer"
 
 
 def test_importing_display_needs_no_ipython() -> None:
