@@ -10,7 +10,7 @@ import { duration, element } from "./text.js";
 import { tree } from "./tree.js";
 
 const [IN_FLIGHT, NAMES] = [16, 32]; // of one connection
-const SHARE = 4; // times a drawing's own time that the page is left alone after it
+const SHARE = 2; // times a drawing's own time that the page is left alone after it
 const CONTINUED = ["completed", "steered"];
 const BUSY = "The kernel has not answered yet. It does this when the cell that runs has ended.";
 

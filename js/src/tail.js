@@ -5,8 +5,8 @@ import { grow } from "./grow.js";
 import { LiveMarkdown } from "./markdown.js";
 import { element } from "./text.js";
 
-const LONGEST = 8000; // characters of a card's text that are rendered
-const KEPT = 4000; // of them, when the beginning moves on
+const LONGEST = 2400; // characters of a card's text that are rendered
+const KEPT = 1200; // of them, when the beginning moves on
 const UNSEEN = 600; // characters of a text that is not on the screen
 const END = 1e9; // further down than any text: asking for the height first would lay out every text on its own
 const FENCE = /^ {0,3}(```|~~~)/gm;
