@@ -136,7 +136,8 @@ class BoardState:
             self._meters = news["meters"] = meters
         if (tree := [_node(row) for row in lineage]) != self._tree:
             self._tree = news["tree"] = tree
-        return news
+        sendable: dict[str, Any] = _sendable(news)
+        return sendable
 
     def _told(self, id_: str, pieces: list[str] | None) -> list[str]:
         if pieces is None:
@@ -146,7 +147,9 @@ class BoardState:
     def snapshot(self) -> dict[str, Any]:
         """Everything, for a page that comes anew."""
         texts = [["set", reading.id, clean(reading.text)] for reading in self.responses.values()]
-        return {"texts": texts, "rows": self._rows, "meters": self._meters, "tree": self._tree}
+        whole = {"texts": texts, "rows": self._rows, "meters": self._meters, "tree": self._tree}
+        sendable: dict[str, Any] = _sendable(whole)
+        return sendable
 
     def latest(self) -> list[tuple[str | None, Response]]:
         """The latest response of each lane."""
@@ -318,3 +321,12 @@ def _meters(status: Mapping[str, Any], now: float) -> dict[str, Any]:
 
 def _node(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": row["id"], "parent": row["parent"], "lane": clean(row["lane"] or "(default)"), "state": row["state"]}
+
+
+def _sendable(value: Any) -> Any:
+    """The same without halves of characters: a server may put one into an id, and no message can hold it."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {_sendable(name): _sendable(each) for name, each in value.items()}
+    return [_sendable(each) for each in value] if isinstance(value, list) else value

@@ -235,3 +235,13 @@ def test_a_long_text_costs_its_pieces_only() -> None:
     assert len(lanes.texts["r"]) == 3_000_000
     lanes.receive("a", piece)
     assert lanes.look()["texts"] == [["add", "r", "0123456789" * 10]]
+
+
+def test_half_a_character_in_an_id_can_be_sent() -> None:
+    lanes = Lanes()
+    lanes.ask("a", "Hi \ud800")
+    lanes.receive("a", created("r\ud800"), delta("so \ud800"), completed("r\ud800"))
+    lanes.rows["a"]["latest"] = "r\ud800"
+    for told in (lanes.look(), lanes.state.snapshot()):
+        assert "r\ufffd" in json.dumps(told, ensure_ascii=False).encode().decode()
+        assert told["rows"]["lane a"]["response"] == told["texts"][0][1] == "r\ufffd"
