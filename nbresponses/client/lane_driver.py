@@ -250,6 +250,7 @@ class LaneDriver:
     def _repeated(self, action: Repeated) -> None:
         ticket = self.tickets[action.ticket]
         ticket.inbox.note(action.text)
+        self.notices.append(action.text if ticket.lane is None else f"{ticket.lane}: {action.text}")
         ticket.capture.noted("repeated", time.monotonic(), lane=ticket.lane, reason=action.reason, text=action.text)
         if ticket.inbox.began:
             ticket.inbox.repeat()

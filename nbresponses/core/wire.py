@@ -26,7 +26,7 @@ class WireObject(dict[str, Any]):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_") or name == "ndim":  # by which other libraries know their own kinds; pandas its arrays
             raise AttributeError(name)
         return _wrapped(self.get(name))
 

@@ -6,7 +6,7 @@ A run is three lanes, the third forked from the first, and one more turn on the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,7 +95,7 @@ def messages(server: DemoServer) -> int:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 def test_killed_at_every_message_nothing_is_lost_when_repeating_is_allowed(
-    server: DemoServer, messages: int, store: bool, capsys: pytest.CaptureFixture[str]
+    server: DemoServer, messages: int, store: bool, told: Callable[[str], None]
 ) -> None:
     counts: Counter[str] = Counter()
     for cut in range(messages):
@@ -104,11 +104,11 @@ def test_killed_at_every_message_nothing_is_lost_when_repeating_is_allowed(
         assert found == TEXTS, (cut, notices)
         counts["cuts"] += 1
         counts["lost"] += sum(text != wanted for text, wanted in zip(found, TEXTS, strict=True))
-        notices = [notice for stream in streams if stream is not None for notice in stream.notices]
-        counts["repeated"] += sum("sent again" in notice for notice in notices)
+        repeated = sum("sent again" in notice for notice in notices)
+        assert repeated == sum("sent again" in notice for stream in streams if stream for notice in stream.notices)
+        counts["repeated"] += repeated
     counts["recovered"] = counts["cuts"] * len(TEXTS) - counts["lost"]
-    with capsys.disabled():
-        print(f"\n  killed, repeating allowed, store={store}: {dict(counts)}")
+    told(f"lanes killed, repeating allowed, store={store}: {dict(counts)}")
     assert counts["lost"] == 0
     assert counts["repeated"] > messages / 2
 
@@ -116,7 +116,7 @@ def test_killed_at_every_message_nothing_is_lost_when_repeating_is_allowed(
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 def test_killed_at_every_message_nothing_runs_twice_when_it_is_not(
-    server: DemoServer, messages: int, store: bool, capsys: pytest.CaptureFixture[str]
+    server: DemoServer, messages: int, store: bool, told: Callable[[str], None]
 ) -> None:
     counts: Counter[str] = Counter()
     for cut in range(messages):
@@ -131,8 +131,7 @@ def test_killed_at_every_message_nothing_runs_twice_when_it_is_not(
             else:
                 counts["cut off"] += 1
                 check_cut_off(stream, wanted)
-    with capsys.disabled():
-        print(f"\n  killed, repeating not allowed, store={store}: {dict(counts)}")
+    told(f"lanes killed, repeating not allowed, store={store}: {dict(counts)}")
     assert counts["cut off"] >= messages / 2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,19 +52,17 @@ async def soak(base_url: str) -> tuple[int, list[int]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_half_a_million_events(capsys: pytest.CaptureFixture[str]) -> None:
+def test_half_a_million_events(told: Callable[[str], None]) -> None:
     with demo_server() as base_url:
         events, memory = asyncio.run(soak(base_url))
-    with capsys.disabled():
-        print(f"\n  soak: {events} events, MiB after each tenth: {[size >> 20 for size in memory]}")
+    told(f"soak: {events} events, MiB after each tenth: {[size >> 20 for size in memory]}")
     assert events >= 500_000
     assert memory[-1] - memory[2] < 16 << 20, "memory grows after the warm-up"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_an_event_costs_a_fraction_of_what_it_costs_the_official_session(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_event_costs_a_fraction_of_what_it_costs_the_official_session(told: Callable[[str], None]) -> None:
     cost, events = measure(lanes=32, responses=3, deltas=40, rounds=2)
-    with capsys.disabled():
-        print(f"\n  {events} events, us of client CPU per event: {cost}")
+    told(f"{events} events, us of client CPU per event: {cost}")
     assert cost[SDK] / cost[OURS] > 3, "6 is the goal; less than 3 is gross excess"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import openai.types.responses as official
+import pandas as pd
 import pytest
 
 import nbresponses
@@ -164,6 +165,12 @@ def test_to_dict_is_new_each_time() -> None:
     event.to_dict()["response"]["output"].append(1)
     assert event.to_dict() == json.loads(CREATED)
     assert event.response == json.loads(CREATED)["response"]
+
+
+def test_objects_are_rows_of_a_data_frame() -> None:
+    events = [{"type": "response.output_item.added", "item": item} for item in ({"a": 1, "b": {"c": 2}}, {"a": 2})]
+    frame = pd.DataFrame([decode_event(json.dumps(event)).item for event in events])  # type: ignore[attr-defined]
+    assert frame["a"].tolist() == [1, 2]
 
 
 def test_objects_read_by_attribute_and_by_key() -> None:
