@@ -91,7 +91,7 @@ def _prepared(session: Session, shell: Any, options: Options, cell: str) -> tupl
 
 def _client(session: Session, options: Options, endpoint: Endpoint) -> Client:
     client = session.client(endpoint, insecure=options.insecure)
-    if endpoint.demo:
+    if endpoint.demo and not session.demo_asked:
         say(f"Embedded demo server, no real model ({endpoint.source}): {session.demo_url}")
     return client
 

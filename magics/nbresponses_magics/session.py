@@ -56,7 +56,8 @@ class Session:
         """What was asked and came, oldest first, until reset."""
         self._models: set[str] = set()
         self._demo: DemoServer | None = None
-        self._demo_asked = False
+        self.demo_asked = False
+        """Whether the user chose the embedded server, and so needs no reminder."""
         self._clients: dict[tuple[Any, ...], Client] = {}
         self.lanes = SessionLanes()
 
@@ -66,7 +67,7 @@ class Session:
         """The option, else the setting, else OPENAI_BASE_URL, else the project; without these and a key, the demo."""
         if options is not None and options.base_url:
             return Endpoint(options.base_url, "--base-url")
-        if self._demo_asked:
+        if self.demo_asked:
             return self._demo_endpoint("asked for by %responses demo")
         found = (
             (self.settings.base_url, "%config Responses.base_url"),
@@ -93,7 +94,7 @@ class Session:
 
     def start_demo(self) -> str:
         """Use the embedded server from now on, whatever key there is. Returns its address."""
-        self._demo_asked = True
+        self.demo_asked = True
         return self._server().base_url
 
     def _demo_endpoint(self, source: str) -> Endpoint:
@@ -186,7 +187,7 @@ class Session:
         """Forget the last answer, leave the embedded server, close every connection. Settings stay."""
         self.last_completed = None
         self.turns = []
-        self._demo_asked = False
+        self.demo_asked = False
         self.close()
 
     def close(self) -> None:
