@@ -116,3 +116,22 @@ def test_a_page_reloaded_beside_a_busy_kernel_shows_what_was_saved(lab: LabPage)
     lab.interrupt()
     lab.page.wait_for_selector(".nbr[data-state=interrupted]")
     assert "w300 " in lab.text(1)
+
+
+@pytest.mark.slow
+def test_a_page_without_anywidget_shows_what_a_file_would_hold(browser: Browser) -> None:
+    from lab import LabPage, LabServer
+
+    slow = "%%responses --model demo-slow\nOne two three four five six seven eight nine ten"
+    server = LabServer()
+    config = server.root.parent / "config" / "labconfig" / "page_config.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps({"disabledExtensions": {"anywidget": True}}))
+    with server, LabPage(server, browser, "without.ipynb", (LOAD, slow)) as lab:
+        lab.run(0)
+        lab.start(1)
+        lab.wait_text(1, "This demo takes")
+        assert "Still streaming" in lab.text(1)
+        lab.wait(1)
+        lab.wait_text(1, "nine ten")
+        assert "Still streaming" not in lab.text(1)
