@@ -111,4 +111,18 @@ SOLUTIONS: dict[str, list[tuple[str, list[str]]]] = {
             ["answer_3 = -1", "answer_3 = 'little'"],
         ),
     ],
+    "06_streams_as_data": [
+        (
+            "answer_1 = captures.deltas()['delta'].str.len().sum()",
+            ["answer_1 = len(captures.deltas())", "answer_1 = ''"],
+        ),
+        (
+            code("""
+            longest = responses.sort_values("longest_gap")["source"].iloc[-1]
+            answer_2 = list(captures.sources).index(longest)
+            """),
+            ["answer_2 = len(captures)", "answer_2 = captures[0]"],
+        ),
+        ("answer_3 = found.text['a'].iloc[0]", ["answer_3 = found.texts[0]", "answer_3 = found"]),
+    ],
 }
