@@ -419,5 +419,7 @@ def test_a_lane_says_how_its_latest_request_ended(world):
     w.submit("a")
     w.error("odd", "a")
     row = w.table.status(0.0)["lanes"][0]
-    assert (row["state"], row["ending"], row["error"]) == ("idle", "error", None), "the server's own word is in its event"
+    assert (row["state"], row["ending"], row["error"]) == ("idle", "error", None), (
+        "the server's own word is in its event"
+    )
     assert first in w.ended
