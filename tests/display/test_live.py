@@ -13,6 +13,7 @@ from nbresponses import Client, DemoServer, ResponseStream
 from nbresponses.display import follow
 from nbresponses.display import live as live_module
 from nbresponses.display.live import LiveView
+from nbresponses.render import blocks, bundle, unfinished
 
 
 class Front:
@@ -108,6 +109,27 @@ def test_what_a_saved_file_holds_is_what_had_come(front: Front, events: Any, pla
     for form, text in front.published[-1][0].items():
         assert "Hello" in text, form
         assert "Still streaming" in text, form
+
+
+def test_what_a_saved_file_holds_has_no_bytes_of_pictures_and_sound() -> None:
+    picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    output = [
+        {"type": "image_generation_call", "id": "i", "status": "completed", "result": picture},
+        {
+            "type": "code_interpreter_call",
+            "id": "c",
+            "code": "plot()",
+            "outputs": [{"type": "image", "url": f"data:image/png;base64,{picture}"}, {"type": "logs", "logs": "285"}],
+        },
+        {"type": "audio", "data": "UklGRg==", "transcript": "A tone"},
+    ]
+    found = blocks({"output": output})
+    assert picture in bundle({"output": output})["text/html"]
+    shown = unfinished(found, None, mark='"><script>')
+    assert picture not in str(shown)
+    assert "<script" not in shown["text/html"]
+    for form, text in shown.items():
+        assert "285" in text, form
 
 
 def test_nothing_is_written_again_where_nothing_came(
