@@ -16,7 +16,7 @@ from nbresponses_magics.saying import say
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from nbresponses import Capture, Client, LaneBoard
     from nbresponses.client.lanes import Lane, LaneManager
@@ -30,6 +30,7 @@ _SLICE = 0.1  # seconds between two looks, so that an interrupt comes through
 _SUCCESSOR = 30.0  # seconds for the server to begin what steering asked for
 DEFAULT = "(default)"
 """How the lane without a name is written in commands and tables."""
+_WELL = {None, "completed", "incomplete"}
 _NONE_YET = "No lane has been used yet: %%responses --lane NAME"
 
 
@@ -87,6 +88,7 @@ class SessionLanes:
             lines += [
                 "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
             ]
+            lines += [_why(row) for row in status["lanes"] if row["ending"] not in _WELL]
             for connection in status["connections"]:
                 age = f"{connection['age']:.0f} s old" if connection["age"] is not None else "not open"
                 lines.append(
@@ -215,6 +217,12 @@ def _settle_again(view: LiveView) -> None:
 
     if isinstance(view, UpdatingView):
         view.settle()
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """How the latest request of a lane ended. What the server said is in that request's own output."""
+    reason = " ".join(str(row["error"] or "").split())
+    return f"{_shown(row['lane'])}: the latest request ended as {row['ending']}{reason and f', {reason}'}"
 
 
 def _shown(name: str | None) -> str:

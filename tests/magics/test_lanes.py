@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 from nbresponses_magics.completion import Known, complete
 from nbresponses_magics.options import parse
 
-from nbresponses import LaneError
+from nbresponses import LaneError, ResponseFailed
 
 
 def run(shell: Any, line: str, cell: str) -> Any:
@@ -32,6 +32,17 @@ def test_a_fork_continues_from_the_lane_it_names(loaded: Any) -> None:
     assert fork.response.output_text == "Demo turn 2: gaps"
     assert fork.response.previous_response_id == first.id
     assert run(loaded, "-m demo-echo --lane planner -q", "more").response.output_text == "Demo turn 2: more"
+
+
+def test_the_table_of_lanes_says_how_a_failed_one_ended(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run(loaded, "-m demo-echo --lane good -q", "one")
+    with pytest.raises(ResponseFailed):
+        run(loaded, "-m demo-echo --lane bad --previous resp_unknown -q", "two")
+    capsys.readouterr()
+    loaded.run_line_magic("responses", "lanes")
+    table = capsys.readouterr().out
+    assert "\nbad: the latest request ended as error" in table
+    assert "good:" not in table
 
 
 def test_previous_names_any_response(loaded: Any) -> None:
