@@ -100,15 +100,17 @@ def _models(session: Session) -> str:
     endpoint = session.endpoint()
     names = sorted(model.id for model in session.client(endpoint).models())
     session.saw_models(names)
-    return "\n".join([f"{len(names)} models at {session.endpoint().shown}", *names])
+    if endpoint.demo:
+        from nbresponses.demo.scenarios import SCENARIOS
+
+        rows = [f"{scenario.model:<15} {scenario.about}" for scenario in SCENARIOS.values()]
+        return "\n".join([f"{len(rows)} models of the embedded demo server", *rows])
+    return "\n".join([f"{len(names)} models at {endpoint.shown}", *names])
 
 
 def _demo(session: Session) -> str:
     url = session.start_demo()
-    from nbresponses.demo.scenarios import SCENARIOS
-
-    rows = [f"  {scenario.model:<17} {scenario.about}" for scenario in SCENARIOS.values()]
-    return "\n".join([f"Using the embedded demo server at {url} (%responses reset leaves it). Its models:", *rows])
+    return f"Using the embedded demo server at {url}: `%responses models` lists its models, `%responses reset` leaves it."
 
 
 def _reset(session: Session) -> str:

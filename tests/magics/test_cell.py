@@ -263,6 +263,10 @@ def test_what_people_ask(run: Callable[[str], Ran], server: DemoServer) -> None:
     assert pinned.ok
     demo = run("%responses demo").out
     assert "Using the embedded demo server at http://127.0.0.1:" in demo
+    assert demo.count("\n") == 1
+    listed = run("%responses models").out
+    assert "\ndemo-image      A picture that gets sharper" in listed
+    assert f"{listed.strip().count(chr(10))} models" in listed
     assert "emo server" not in run("%%responses\nHi").out, "whoever asked for it needs no reminder"
     assert "asked for by %responses demo" in run("%responses").out
     run("%responses reset")
