@@ -241,8 +241,10 @@ def test_small_files_share_a_partition(tmp_path) -> None:
     assert [[Path(path).name for path in part] for part in bundles(paths, 10)] == [["a", "b"], ["c"], ["d"], ["e"]]
 
 
+@pytest.mark.parametrize("batch", [1, 3, 8192])
 @pytest.mark.parametrize("size", [1, 7, 40])
-def test_the_parts_make_up_the_frame(tape, size: int) -> None:
+def test_the_parts_make_up_the_frame(tape, size: int, batch: int, monkeypatch) -> None:
+    monkeypatch.setattr("nbresponses.capture.event_columns._ROWS", batch)
     for number in range(40):
         lane = "ab"[number % 2]
         if number % 16 < 2:
