@@ -99,6 +99,15 @@ def test_a_workflow_has_few_rights_and_an_end(path: Path) -> None:
             assert step["with"]["persist-credentials"] is False
 
 
+@pytest.mark.parametrize(("name", "command"), [("release", "make dist"), ("slow", "make test-full")])
+def test_in_a_container_git_is_allowed_to_look_before_what_asks_it(name: str, command: str) -> None:
+    """The workspace is the runner's, the container's user is root: git refuses, and a test of the sdist needs it."""
+    [job] = [job for job in workflow(name)["jobs"].values() if "container" in job]
+    lines = [step.get("run", "") for step in job["steps"]]
+    [allowed] = [at for at, line in enumerate(lines) if "safe.directory" in line]
+    assert allowed < next(at for at, line in enumerate(lines) if line.startswith(command))
+
+
 @each_workflow
 def test_actions_are_pinned_to_a_major_version(path: Path) -> None:
     for step in steps(read(path)):
