@@ -1,9 +1,11 @@
-"""Execute notebooks and save their outputs. A cell that said the same as before keeps the outputs it was saved with.
+"""Execute notebooks and save their outputs. A notebook that says the same as before is left as it was saved.
 
     python notebooks/execute.py [NOTEBOOK ...] [--check]
 
 Each runs in a new kernel of this Python, in an empty folder, without a key. Ids, ports and times differ from run to
-run: `normal` says what is compared, so that saving again changes no more of a file than what the notebook now says.
+run: `normal` says what is compared, so that only a notebook which says something new is written. Then all its outputs
+are those of the run, since an id in one cell must be that in the next.
+
 `--check` writes nothing and fails where a notebook says something else than its file.
 """
 
@@ -153,12 +155,10 @@ def _parting(saved: list[dict[str, Any]], executed: list[dict[str, Any]]) -> str
 
 
 def save(path: Path, saved: Any, executed: Any) -> None:
-    """Write the outputs that are new into the file, and nothing that differs from machine to machine."""
+    """Write the outputs of a run into the file, and nothing that differs from machine to machine."""
     for before, after in zip(saved.cells, executed.cells, strict=True):
-        if before.cell_type == "code" and (not before.outputs or outputs_of(before) != outputs_of(after)):
-            before.outputs = after.outputs
         if before.cell_type == "code":
-            before.execution_count = after.execution_count
+            before.outputs, before.execution_count = after.outputs, after.execution_count
         before.metadata.pop("execution", None)
     saved.metadata = nbformat.from_dict(
         {
@@ -184,7 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
         differ |= bool(found)
         if given.check:
             print("\n".join(found))
-        else:
+        elif found:
             save(path, saved, executed)
     return int(differ and given.check)
 

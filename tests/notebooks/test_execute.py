@@ -51,13 +51,25 @@ def test_of_a_cell_that_varies_only_the_kinds_count(differences: Any) -> None:
     assert differences(saved, [printed(tags=("varies",))])
 
 
-def test_saving_keeps_what_was_the_same_and_drops_what_is_of_the_machine(execute: Any, tmp_path: Path) -> None:
-    saved = new_notebook(cells=[printed("took 2.4 s"), printed("16 events")])
+def test_saving_takes_all_outputs_of_the_run_and_nothing_of_the_machine(execute: Any, tmp_path: Path) -> None:
+    saved = new_notebook(cells=[printed("lane a at 127.0.0.1:4001"), printed("16 events")])
     saved.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
     saved.cells[0].metadata["execution"] = {"shell.execute_reply": "2026-01-31T12:00:00Z"}
-    executed = new_notebook(cells=[printed("took 3.5 s"), printed("17 events")])
+    executed = new_notebook(cells=[printed("lane a at 127.0.0.1:4002"), printed("17 events")])
     execute.save(tmp_path / "made.ipynb", saved, executed)
     made = nbformat.read(tmp_path / "made.ipynb", as_version=4)
-    assert [cell.outputs[0].text for cell in made.cells] == ["took 2.4 s", "17 events"]
+    assert [cell.outputs[0].text for cell in made.cells] == ["lane a at 127.0.0.1:4002", "17 events"]
     assert "widgets" not in made.metadata
     assert "execution" not in made.cells[0].metadata
+
+
+@pytest.mark.parametrize(("says", "written"), [("took 9.9 s", False), ("17 events", True)])
+def test_a_notebook_that_says_nothing_new_is_left_as_it_was(
+    execute: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, written: bool
+) -> None:
+    path = tmp_path / "made.ipynb"
+    nbformat.write(new_notebook(cells=[printed("took 2.4 s")]), path)
+    before = path.read_bytes()
+    monkeypatch.setattr(execute, "execute", lambda _notebook: new_notebook(cells=[printed(says)]))
+    assert execute.main([str(path)]) == 0
+    assert (path.read_bytes() != before) is written
