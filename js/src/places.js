@@ -6,40 +6,38 @@ import { element } from "./text.js";
 export class Places {
   /** `open` draws a view in an element, and returns what ends it. */
   constructor(mark, open) {
-    Object.assign(this, { mark, open, closers: new Map() });
+    Object.assign(this, { mark, open, covers: new Map() });
   }
 
   /** Open a view wherever the mark is and no view yet: outputs come late, and are shown again elsewhere. */
   look() {
     for (const mark of document.getElementsByClassName(this.mark)) {
       const output = mark.parentElement;
-      if (!this.closers.has(output)) this.closers.set(output, this.cover(output));
+      if (!this.covers.has(output)) this.covers.set(output, this.cover(output));
     }
   }
 
   cover(output) {
     const place = element("div", "nbr-place jp-OutputArea-output");
     output.after(place);
+    output.classList.add("nbr-covered");
     const close = this.open(place);
-    const turn = () => {
-      const covered = Boolean(output.getElementsByClassName(this.mark).length);
-      output.classList.toggle("nbr-covered", covered);
-      if (!covered && place.contains(document.activeElement)) output.closest("[tabindex]")?.focus({ preventScroll: true });
-      place.hidden = !covered;
-    };
-    const observer = new MutationObserver(turn); // runs before the page is painted
-    observer.observe(output, { childList: true });
-    turn();
-    return () => {
+    const uncover = () => {
       observer.disconnect();
+      this.covers.delete(output);
       output.classList.remove("nbr-covered");
+      if (place.contains(document.activeElement)) output.closest("[tabindex]")?.focus({ preventScroll: true });
       close();
       place.remove();
     };
+    const observer = new MutationObserver(() => {
+      if (!output.getElementsByClassName(this.mark).length) uncover(); // before the page is painted
+    });
+    observer.observe(output, { childList: true });
+    return uncover;
   }
 
   clear() {
-    for (const close of this.closers.values()) close();
-    this.closers.clear();
+    for (const uncover of this.covers.values()) uncover();
   }
 }
