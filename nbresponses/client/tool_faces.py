@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncFace", "Face", "SyncFace"]
 
+_STOPPED = "the function raised StopIteration"
 _CLEANING_UP = 2.0  # seconds for an async function to end after an interrupt
 
 
@@ -112,6 +113,14 @@ def _nested(
         raise
 
 
+def _made(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The call, in a thread. A future cannot hold StopIteration: who awaits it would wait for ever."""
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as error:
+        raise RuntimeError(_STOPPED) from error
+
+
 class AsyncFace:
     """Awaits. Functions that are no coroutines get a thread each."""
 
@@ -133,7 +142,7 @@ class AsyncFace:
 
     @staticmethod
     async def _in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        result = await asyncio.to_thread(function, *args, **kwargs)
+        result = await asyncio.to_thread(_made, function, *args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
     async def wait(

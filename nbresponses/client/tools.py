@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from nbresponses.client.at_once import at_once
 from nbresponses.client.tool_faces import AsyncFace, SyncFace
+from nbresponses.client.tool_plan import MAX_ROUNDS, plan_of
 from nbresponses.core.lanes.lineage import as_input
 from nbresponses.core.request import NOT_GIVEN
-from nbresponses.core.tools import Tool, ToolCall, answer_item, calls_in, refusal_item, tool_of
+from nbresponses.core.tools import ToolCall, answer_item, calls_in, refusal_item
 from nbresponses.errors import Rejected, RequestError
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
     from nbresponses.client.tool_faces import Face
+    from nbresponses.client.tool_plan import Plan
     from nbresponses.core.response import Response
 
 __all__ = ["MAX_ROUNDS", "ToolRun", "run", "run_async"]
 
-MAX_ROUNDS = 25
 _REFUSED = frozenset({400, 404, 422, 501})
 """Answers of servers that keep no responses to a request that names one."""
 
@@ -75,23 +76,11 @@ class ToolRun:
         return f"ToolRun({self.ending}, {len(self.rounds)} rounds, {len(self.calls)} calls, {self.response!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What the user gave."""
-
-    tools: Mapping[str, Tool]
-    definitions: tuple[dict[str, Any], ...]
-    handlers: Mapping[str, Callable[..., Any]]
-    confirm: Callable[..., Any] | None
-    max_rounds: int
-    tool_timeout: float | None
-    on_stream: Callable[..., Any] | None
-    on_call: Callable[[ToolCall], Any] | None
-
-
-def run(stream: Callable[..., ResponseStream], input_: Any, *, lane: bool = False, **options: Any) -> ToolRun:
+def run(stream: Callable[..., ResponseStream], input_: Any, /, *, lane: bool = False, **options: Any) -> ToolRun:
     """As `run_async`, for synchronous code. Functions run in this thread, coroutines in its running loop."""
-    plan, fields = _plan_of(options)
+    plan, fields = plan_of(options)
+    if inspect.iscoroutinefunction(plan.on_stream):
+        raise RequestError("on_stream", "a plain function is expected: in synchronous code nobody awaits it")
     face = SyncFace(stream, plan.on_stream)
     try:
         return at_once(_run(face, plan, _Rounds({**fields, "input": input_}, lane=lane)))
@@ -100,7 +89,7 @@ def run(stream: Callable[..., ResponseStream], input_: Any, *, lane: bool = Fals
 
 
 async def run_async(
-    stream: Callable[..., AsyncResponseStream], input_: Any, *, lane: bool = False, **options: Any
+    stream: Callable[..., AsyncResponseStream], input_: Any, /, *, lane: bool = False, **options: Any
 ) -> ToolRun:
     """A run over what `stream(**fields)` opens. Plain functions run in threads.
 
@@ -115,56 +104,8 @@ async def run_async(
     on_call       gets each `ToolCall` when it has been answered
     strict        True insists on strict schemas, False turns them off; None: where the signature allows it
     """
-    plan, fields = _plan_of(options)
+    plan, fields = plan_of(options)
     return await _run(AsyncFace(stream, plan.on_stream), plan, _Rounds({**fields, "input": input_}, lane=lane))
-
-
-def _plan_of(options: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
-    fields = dict(options)
-    given = _listed(fields.pop("tools", None))
-    strict = fields.pop("strict", None)
-    ready = [entry if isinstance(entry, (dict, Tool)) else tool_of(entry, strict_mode=strict) for entry in given]
-    tools = {tool.name: tool for tool in ready if isinstance(tool, Tool)}
-    if len(tools) != sum(isinstance(entry, Tool) for entry in ready):
-        raise RequestError("tools", "two of them have one name")
-    max_rounds = fields.pop("max_rounds", MAX_ROUNDS)
-    if isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0:
-        raise RequestError("max_rounds", "must be a whole number, 0 or above")
-    plan = _Plan(
-        tools,
-        tuple(entry.definition if isinstance(entry, Tool) else entry for entry in ready),
-        _checked_handlers(fields.pop("handlers", None)),
-        fields.pop("confirm", None),
-        max_rounds,
-        fields.pop("tool_timeout", None),
-        fields.pop("on_stream", None),
-        fields.pop("on_call", None),
-    )
-    if plan.definitions:
-        fields["tools"] = list(plan.definitions)
-    return plan, fields
-
-
-def _listed(tools: Any) -> list[Any]:
-    """`tools=` as a list: one function will do."""
-    if tools is None:
-        return []
-    if callable(tools) or isinstance(tools, (dict, Tool)):
-        return [tools]
-    if isinstance(tools, (list, tuple, set, frozenset)):
-        return list(tools)
-    raise RequestError("tools", f"a function, or a list of functions and dicts is expected, not {type(tools).__name__}")
-
-
-def _checked_handlers(handlers: Any) -> dict[str, Callable[..., Any]]:
-    if handlers is None:
-        return {}
-    if not isinstance(handlers, dict):
-        raise RequestError("handlers", f"a dict of functions by item type or name is expected, not {type(handlers)}")
-    for name, handler in handlers.items():
-        if not isinstance(name, str) or not callable(handler):
-            raise RequestError("handlers", f"{name!r} must be an item type or tool name, with a function for it")
-    return dict(handlers)
 
 
 # ── The body ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +143,7 @@ class _Progress:
             error.add_note(f"Kept as `partial` of this exception: {len(run.rounds)} rounds, {len(run.calls)} calls")
 
 
-async def _run(face: Face, plan: _Plan, rounds: _Rounds) -> ToolRun:
+async def _run(face: Face, plan: Plan, rounds: _Rounds) -> ToolRun:
     progress = _Progress()
     try:
         return await _to_its_end(face, plan, rounds, progress)
@@ -211,7 +152,7 @@ async def _run(face: Face, plan: _Plan, rounds: _Rounds) -> ToolRun:
         raise
 
 
-async def _to_its_end(face: Face, plan: _Plan, rounds: _Rounds, progress: _Progress) -> ToolRun:
+async def _to_its_end(face: Face, plan: Plan, rounds: _Rounds, progress: _Progress) -> ToolRun:
     fields = rounds.first()
     while True:
         response = await _asked(face, rounds, fields, progress)
@@ -255,7 +196,7 @@ async def _asked(face: Face, rounds: _Rounds, fields: dict[str, Any], progress: 
 class _Calls:
     """The calls of one round in their order, and what became of each as soon as it is known."""
 
-    def __init__(self, waiting: Sequence[ToolCall], plan: _Plan) -> None:
+    def __init__(self, waiting: Sequence[ToolCall], plan: Plan) -> None:
         self.calls = list(waiting)
         self._answers: dict[int, dict[str, Any]] = {}
         self._plan = plan
@@ -268,7 +209,13 @@ class _Calls:
         if isinstance(value, BaseException):
             outcome, value = "error", _told(value, self._plan.tool_timeout)
         item = self.calls[place].item
-        self._answers[place] = answer_item(item, value) if outcome == "ok" else refusal_item(item, str(value))
+        if outcome == "ok":
+            try:
+                self._answers[place] = answer_item(item, value)
+            except Exception as error:  # of the value's own methods
+                outcome, value = "error", f"the result cannot be written as text: {_told(error, None)}"
+        if outcome != "ok":
+            self._answers[place] = refusal_item(item, str(value))
         self.calls[place] = replace(self.calls[place], outcome=outcome, output=value, seconds=seconds)
         if self._plan.on_call is not None:
             self._plan.on_call(self.calls[place])
@@ -285,7 +232,7 @@ def _without_place(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in {"id", "status"}}
 
 
-async def _make(face: Face, plan: _Plan, round_: _Calls) -> None:
+async def _make(face: Face, plan: Plan, round_: _Calls) -> None:
     """Make the calls of one round: plain functions one after the other, then what is awaited, side by side."""
     started: list[tuple[int, Any, float]] = []
     twins = [(place, first) for place in range(len(round_.calls)) if (first := round_.earlier(place)) is not None]
@@ -310,7 +257,7 @@ async def _make(face: Face, plan: _Plan, round_: _Calls) -> None:
             round_.settle(place, call.outcome, call.output)
 
 
-async def _started(face: Face, plan: _Plan, round_: _Calls, place: int) -> tuple[int, Any, float] | None:
+async def _started(face: Face, plan: Plan, round_: _Calls, place: int) -> tuple[int, Any, float] | None:
     """What there is to be awaited for a call, and when it began; None where the call is settled, or waits."""
     call = round_.calls[place]
     kind, name = call.item.get("type"), call.item.get("name")
@@ -356,9 +303,13 @@ async def _value(face: Face, value: Any) -> Any:
 
 
 def _told(error: BaseException, limit: float | None) -> str:
-    if isinstance(error, TimeoutError) and not str(error) and limit is not None:
+    try:
+        said = str(error)
+    except Exception:  # of the exception's own methods
+        said = ""
+    if isinstance(error, TimeoutError) and not said and limit is not None:
         return f"no result within {limit:g} s"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 class _Rounds:

@@ -1,8 +1,9 @@
 """Python types → JSON schemas, and JSON values → those types. Runs no user code but the validators of the user's own
 classes.
 
-msgspec knows the types. Pydantic models, told by their methods, bring their own schema and their own reading; a type
-that holds a pydantic dataclass is left to pydantic as a whole, because msgspec takes it for a plain one.
+msgspec knows the types. Pydantic models, told by their methods, bring their own schema and their own reading. A type
+that holds a pydantic dataclass, a union of models or `Annotated[..., Field(...)]` is left to pydantic as a whole:
+msgspec takes the first for a plain one, refuses the second, and passes over what the third says.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints, is_typeddict
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 
@@ -70,7 +72,8 @@ def _model_schema(type_: type) -> dict[str, Any]:
     if is_model(type_):
         schema: dict[str, Any] = type_.model_json_schema(ref_template=_PYDANTIC_REF)  # type: ignore[attr-defined]
         return schema
-    raise NotImplementedError
+    name = f"{type_.__module__}.{type_.__qualname__}"
+    raise TypeError(f"{name} has no JSON schema; take a type that msgspec or pydantic reads")
 
 
 def _hoist(schema: Any, found: dict[str, Any]) -> None:
@@ -126,22 +129,38 @@ def _read_model(type_: type, value: Any) -> Any:
     raise NotImplementedError
 
 
-# ── Dataclasses of pydantic ──────────────────────────────────────────────────────────────────────────────────────────
+# ── What pydantic reads ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _left_to_pydantic(type_: Any, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a pydantic dataclass is in it, at any depth."""
+    """Whether something that only pydantic can read as a whole is in it, at any depth."""
     if id(type_) in seen or is_model(type_):
         return False
     if dataclasses.is_dataclass(type_) and hasattr(type_, "__pydantic_validator__"):
         return True
+    if _is_union_of_models(type_) or _has_notes(type_):
+        return True
     inner = list(get_args(type_))
     if isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_typeddict(type_)):
         try:
-            inner += get_type_hints(type_).values()
+            inner += get_type_hints(type_, include_extras=True).values()
         except (NameError, TypeError):
             return False  # msgspec says what cannot be read
     return any(_left_to_pydantic(entry, seen | {id(type_)}) for entry in inner)
+
+
+def _is_union_of_models(type_: Any) -> bool:
+    """Whether it is a union of a model and something else than None, which msgspec refuses."""
+    if get_origin(type_) not in {Union, UnionType}:
+        return False
+    members = [entry for entry in get_args(type_) if entry is not type(None)]
+    return len(members) > 1 and any(is_model(entry) for entry in members)
+
+
+def _has_notes(type_: Any) -> bool:
+    """Whether it is `Annotated[type, Field(...)]`, or another note of pydantic's."""
+    notes = getattr(type_, "__metadata__", ()) if get_origin(type_) is Annotated else ()
+    return any(type(note).__module__.partition(".")[0] == "pydantic" for note in notes)
 
 
 def _adapter(type_: Any) -> Any:

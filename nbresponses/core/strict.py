@@ -52,8 +52,8 @@ def _strict(schema: Any, defs: dict[str, Any]) -> Any:
             result[key] = value
         else:
             result["anyOf" if key == "oneOf" else key] = _strict(value, defs)
-    if result.get("type") == "object" and ("properties" in result or "additionalProperties" not in result):
-        properties, given = result.setdefault("properties", {}), schema.get("properties", {})
+    if result.get("type") == "object" and "properties" in result:
+        properties, given = result["properties"], schema["properties"]
         for absent in _optional(schema, defs):
             properties[absent] = _or_null(properties[absent], described=given[absent])
         result["required"] = list(properties)

@@ -6,7 +6,9 @@ tells the model why.
 
 from __future__ import annotations
 
+import functools
 import inspect
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -41,10 +43,14 @@ HANDLED = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool's function. `nullable`: null stands for the default, which the schema cannot say."""
+    """One parameter of a tool's function. `positional`: it cannot be given by name.
+
+    `nullable`: null stands for the default, which the schema cannot say.
+    """
 
     name: str
     shape: Shape
+    default: Any
     positional: bool
     nullable: bool
 
@@ -58,13 +64,13 @@ class Tool:
     definition: dict[str, Any]
     parameters: tuple[Parameter, ...] = field(repr=False)
 
-    def read(self, arguments: str | None) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call, as types of the signature: positional and by keyword.
+    def read(self, arguments: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call (JSON), as types of the signature: positional and by keyword.
 
         Raises ValueError with a text for the model: no JSON object, an unknown or missing argument, a wrong type.
         """
         try:
-            given = open_json((arguments or "{}").encode("utf-8", "surrogatepass"))
+            given = _opened(arguments)
         except DecodeError as error:
             raise ValueError(f"the arguments are no JSON object: {error.reason}") from None
         known = {parameter.name for parameter in self.parameters}
@@ -75,11 +81,13 @@ class Tool:
             )
         positional: list[Any] = []
         named: dict[str, Any] = {}
-        for parameter in self.parameters:
+        for place, parameter in enumerate(self.parameters):
             if parameter.name not in given or (parameter.nullable and given[parameter.name] is None):
+                if parameter.positional and parameter.default is not _NO_DEFAULT:
+                    positional.append(parameter.default)  # a later one can only be given after it
                 continue  # its default, or the function itself says what is missing
             value = _read(given[parameter.name], parameter)
-            if parameter.positional and len(positional) + len(named) == self.parameters.index(parameter):
+            if parameter.positional and len(positional) == place:
                 positional.append(value)
             else:
                 named[parameter.name] = value
@@ -119,7 +127,7 @@ def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) ->
     properties: dict[str, Any] = {}
     defs: dict[str, Any] = {}
     optional: list[str] = []
-    for entry in inspect.signature(function).parameters.values():
+    for entry in _signature(function, name):
         if entry.kind in _VARIABLE:
             raise RequestError("tools", f"{name}(): a model cannot give *{entry.name}; name each parameter")
         type_, note = _described(hints.get(entry.name, Any))
@@ -131,7 +139,7 @@ def tool_of(function: Callable[..., Any], *, strict_mode: bool | None = None) ->
             optional.append(entry.name)
         text = notes.get(entry.name) or note
         properties[entry.name] = {**schema, **({"description": text} if text else {})}
-        parameters.append(Parameter(entry.name, shape, entry.kind is entry.POSITIONAL_ONLY, nullable))
+        parameters.append(Parameter(entry.name, shape, entry.default, entry.kind is entry.POSITIONAL_ONLY, nullable))
     definition: dict[str, Any] = {"type": "function", "name": name}
     if told:
         definition["description"] = told
@@ -164,14 +172,23 @@ def _name_of(function: Any) -> str:
 
 def _inner(function: Any) -> Any:
     """The function that `functools.partial` holds."""
-    while hasattr(function, "func"):
+    while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
+def _signature(function: Any, name: str) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some that are written in C have none
+        raise RequestError("tools", f"{name}() does not tell its parameters; wrap it in a function that does") from None
+
+
 def _hints(function: Any, name: str) -> dict[str, Any]:
     function = _inner(function)
-    if not inspect.isroutine(function):
+    if inspect.isclass(function):
+        function = function.__init__
+    elif not inspect.isroutine(function):
         function = type(function).__call__
     try:
         return get_type_hints(function, include_extras=True)
@@ -197,7 +214,7 @@ def _shape(type_: Any, function: str, parameter: str) -> Shape:
 def _takes_null(type_: Any) -> bool:
     try:
         read_as(None, type_)
-    except (ValueError, TypeError, msgspec.MsgspecError):
+    except Exception:  # msgspec's, pydantic's, or whatever a validator of the user's raises
         return False
     return True
 
@@ -234,9 +251,17 @@ class ToolCall:
         if "arguments" not in item:
             return item.get("action") or item.get("operation")
         try:
-            return open_json(str(item["arguments"] or "{}").encode("utf-8", "surrogatepass"))
+            return _opened(item["arguments"])
         except DecodeError:
             return item["arguments"]
+
+
+def _opened(arguments: Any) -> dict[str, Any]:
+    """The arguments of a call: JSON in a text. Some servers send the object itself. DecodeError where it is none."""
+    if isinstance(arguments, dict):
+        return arguments
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+    return open_json((text if arguments else "{}").encode("utf-8", "surrogatepass"))
 
 
 def calls_in(output: Iterable[Mapping[str, Any]]) -> list[WireObject]:
@@ -317,6 +342,15 @@ def text_of(value: Any) -> str:
     if hasattr(value, "model_dump_json"):
         return str(value.model_dump_json())
     try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
+        return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError, msgspec.MsgspecError):
         return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """What msgspec does not know, as what it knows: models of pydantic, numbers and arrays of numpy."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if hasattr(value, "__array_interface__") and hasattr(value, "tolist"):
+        return value.tolist()
+    raise NotImplementedError

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from nbresponses import Response
-from nbresponses.client import tools
+from nbresponses.client import tool_plan
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "tools.md").read_text()
@@ -35,9 +35,9 @@ def test_the_examples_run() -> None:
 
 def test_every_option_of_run_is_told() -> None:
     told = rows(PAGE, "| option of `run` |")
-    fields = {field.name for field in dataclasses.fields(tools._Plan)} - {"definitions"}
+    fields = {field.name for field in dataclasses.fields(tool_plan.Plan)} - {"definitions"}
     assert set(told) == fields | {"strict"}
-    assert f"rounds of calls, {tools.MAX_ROUNDS};" in PAGE
+    assert f"rounds of calls, {tool_plan.MAX_ROUNDS};" in PAGE
 
 
 def test_every_reason_of_a_format_error_is_told() -> None:
