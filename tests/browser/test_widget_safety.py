@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from importlib import util
 from pathlib import Path
@@ -35,6 +36,7 @@ ACTIVE = """(ours) => [...document.querySelectorAll("#out *")].filter((node) =>
   || (node.tagName === "IMG" && node.src && !/^(blob:|data:image\\/(png|jpeg|gif|webp))/.test(node.src))
   || (["svg", "INPUT"].includes(node.tagName) && !node.matches(ours))
 ).map((node) => node.outerHTML.slice(0, 200))"""
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 OVERLAP = """() => {
   const box = document.querySelector("#out > *").getBoundingClientRect();
   const outside = [[5, box.bottom + 5], [innerWidth - 5, 5], [box.left - 3, box.top + 5]];
@@ -83,8 +85,8 @@ def hostile_capture(lanes: bool) -> Capture:
 class Lanes:
     """A connection whose names, states and ids are hostile."""
 
-    def __init__(self) -> None:
-        self.capture = hostile_capture(lanes=True)
+    def __init__(self, capture: Capture | None = None) -> None:
+        self.capture = capture or hostile_capture(lanes=True)
         self.names = sorted({message.lane for message in self.capture if message.lane})
 
     def status(self) -> dict[str, Any]:
@@ -139,6 +141,32 @@ def test_the_inspector(open_page: Callable[[Any], WidgetPage]) -> None:
         assert page.page.evaluate(ACTIVE, OURS) == []
     page.widget.seek(len(capture) - 3)
     page.page.wait_for_timeout(200)
+    harmless(page)
+
+
+def test_piles(open_page: Callable[[Any], WidgetPage]) -> None:
+    """A line of a megabyte, 100,000 nested quotations and the like, as answers of lanes and in their events."""
+    capture = Capture(datetime.now(UTC))
+    for name in ("one line", "one word", "quotations", "nested emphasis", "links"):
+        made = [decode_event(json.dumps(event)) for event in events(hostile.PILES[name], f"of {name}", name)]
+        capture.received(made, 0.1, transport="websocket", lane=name)
+    board = LaneBoard(Lanes(capture))  # type: ignore[arg-type]
+    try:
+        page = open_page(board)
+        page.page.wait_for_function("document.querySelectorAll('.nbb-card').length === 5")
+        page.page.evaluate(FRAME)
+        harmless(page)
+        assert page.page.inner_text(".nbb-card[aria-label='one word'] .nbb-text")
+    finally:
+        board.close()
+    page = open_page(EventInspector(capture))
+    page.page.set_default_timeout(20_000)
+    for row in range(20, len(capture), len(capture) // 5):  # one of each
+        begun = time.monotonic()
+        page.widget.seek(row)
+        page.page.wait_for_selector(f".nbi[data-row='{row}']")
+        page.page.evaluate(FRAME)
+        assert time.monotonic() - begun < 20, "about a second expected"
     harmless(page)
 
 

@@ -69,6 +69,45 @@ TEXTS: dict[str, str] = {
         "$\\def\\frac{1}$ $\\newcommand{\\sum}{2}$ \\(\\let\\int\\relax\\) $$\\gdef\\a{b}$$ $\\label{a}$"
     ),
     "huge mathematics": "$\\rule{99999em}{99999em}$ \\(\\hspace{-5000px}x\\) $$\\raise 999em{x}$$",
+    "pictures that are programs": (
+        f"<svg><script>{RUN}</script><a xlink:href='javascript:{RUN}'><rect /></a><animate onbegin={RUN}>"
+        f"<use href='//evil.test/u.svg#x'/><foreignObject><img src=x onerror={RUN}></foreignObject></svg>"
+    ),
+    "mutations": (
+        f'<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror={RUN}&gt;"></math>\n\n'
+        f'<noscript><p title="</noscript><img src=x onerror={RUN}>">\n\n<svg></p><style><a id="</style>'
+        f'<img src=1 onerror={RUN}>">\n\n<form><math><mtext></form><form><mglyph><style></math><img src onerror={RUN}>'
+        f"\n\n<template><script>{RUN}</script></template><xmp><p title='</xmp><img src=x onerror={RUN}>'>"
+    ),
+    "names of the page": (
+        "<form name=body><input name=childNodes><input name=attributes></form><img name=currentScript id=jupyterapp>"
+        "<a id=require href=//evil.test><a id=MathJax name=tex href=//evil.test>"
+    ),
+    "styles of elements": (
+        "<p style='background:url(https://evil.test/g)'>a</p><b style=\"background:image-set('//evil.test/s')\">b</b>"
+        "<p style='background:u\\72l(//evil.test/e)'>c</p><style>@import '//evil.test/i.css';</style>"
+        "<table background=//evil.test/t><tr><td style='position:fixed;inset:0;z-index:99999;background:#fff'>d</table>"
+    ),
+    "what loads": (
+        "<img srcset='//evil.test/s 1x'><picture><source srcset=//evil.test/p></picture><video poster=//evil.test/v>"
+        "<audio src=//evil.test/a><track src=//evil.test/k><link rel=prefetch href=//evil.test/f>"
+        "<link rel=dns-prefetch href=//evil.test><input type=image src=//evil.test/i><a ping=//evil.test/g href=#>x</a>"
+        "<svg><image href=//evil.test/h /><feImage href=//evil.test/j /></svg><script src=//evil.test/x.js></script>"
+    ),
+    "links that deceive": (
+        "[https://bank.test](https://evil.test) [a](https://bank.test@evil.test) [b](https://user:word@evil.test)"
+        " [c](https://evil.test\\@bank.test) [d](https:evil.test) [e](http:///evil.test) [f](https://\u0430\u0440\u0440le.test)"
+    ),
+    "mathematics that acts": (
+        f'$\\mmlToken{{mi}}[onclick="{RUN}"]{{x}}$ $\\class{{jp-Notebook}}{{x}}$ $\\cssId{{main}}{{x}}$ '
+        f"$\\data{{x=y}}{{z}}$ \\(\\require{{noundefined}}x\\) $$\\includegraphics{{https://evil.test/m.png}}$$ "
+        f"$\\unicode[url(//evil.test/f)]{{x41}}$ $\\bbox[background:url(//evil.test/b)]{{x}}$ "
+        f"$$\\begin{{html}}<img src=x onerror={RUN}>\\end{{html}}$$ $\\text{{\\href{{javascript:{RUN}}}{{x}}}}$"
+    ),
+    "mathematics in disguise": (
+        f"$\\hr\\relax ef{{x}}$ $\\csname href\\endcsname{{javascript:{RUN}}}{{x}}$ $\\^^68ref{{javascript:x}}{{y}}$ "
+        f"$x$<img src=x onerror={RUN}>$y$ $$x\n\n<img src=x onerror={RUN}>\n\n$$ $`\\href{{javascript:{RUN}}}{{x}}`$"
+    ),
     "mermaid": '```mermaid\ngraph TD\nA@{ img: "https://evil.test/m.png" }\nclick A "javascript:x()"\n```',
     "fence words": (
         '```"><img src=x onerror=alert(1)>\ncode\n```\n\n```js onload=x()\ncode\n```\n\n~~~html\n<b>x</b>\n~~~'
