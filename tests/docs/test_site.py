@@ -49,4 +49,7 @@ def test_the_names_have_their_docstrings(site: Path) -> None:
     page = (site / "api.html").read_text()
     for name in ("nbresponses.Client.stream", "nbresponses.Capture.replay", "nbresponses.capture.plots.plot_gaps"):
         assert f'id="{name}"' in page
-    assert "`" not in re.sub(r"<[^>]+>", "", page.split("<article", 1)[1].split("</article", 1)[0])
+    text = re.sub(r"<[^>]+>", "", page.split("<article", 1)[1].split("</article", 1)[0])
+    assert "`" not in text
+    assert "Where requests go: scheme, host and path" in text, "a sentence, of which nothing is taken for a type"
+    assert "docs/" not in text, "a page is a link"
