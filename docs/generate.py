@@ -6,9 +6,13 @@ nothing else in a page, and nothing but pages.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
+from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +22,10 @@ from nbresponses_magics.settings import Responses
 import nbresponses
 from nbresponses import errors
 from nbresponses.capture import schema
+from nbresponses.client.lane_hub import LaneHub
+from nbresponses.core.lanes import LaneSettings
 from nbresponses.core.wire import Event
+from nbresponses.transports.websocket import SocketOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -132,10 +139,53 @@ def _whole(kind: type) -> str:
     return " ".join((inspect.getdoc(kind) or "").split())
 
 
+def lane_settings() -> list[str]:
+    """The keywords of `client.lanes()` that are no fields of requests: those of the hub, the table and the socket."""
+    own = inspect.signature(LaneHub).parameters.values()
+    defaults = {one.name: one.default for one in own if one.kind is one.KEYWORD_ONLY}
+    defaults |= {field.name: field.default for kind in (LaneSettings, SocketOptions) for field in fields(kind)}
+    told = _listed(LaneHub) | _below(LaneSettings) | _listed(SocketOptions)
+    rows = [(f"`{name}`", _default(value), _sentence(told[name])) for name, value in defaults.items()]
+    return table(("setting", "default", "what it does"), rows)
+
+
+def _listed(kind: type) -> dict[str, str]:
+    """The fields that a docstring lists: name, two blanks or more, text, which may go on in the next lines."""
+    entries = re.findall(r"^(\w+) {2,}(.+(?:\n {3,}.+)*)", inspect.getdoc(kind) or "", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+def _below(kind: type) -> dict[str, str]:
+    """The fields of a class with a text below each."""
+    [body] = [node.body for node in ast.parse(textwrap.dedent(inspect.getsource(kind))).body if hasattr(node, "body")]
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
+
+
+def _default(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, (int, float)):
+        return f"{value // 2**20:g} MiB" if value >= 2**20 else f"{value:,g}"
+    return f'`"{value}"`'
+
+
 PARTS: dict[str, Callable[..., list[str]]] = {
     "columns": columns,
     "options": options,
     "settings": settings,
+    "lane-settings": lane_settings,
     "events": events,
     "error-tree": tree,
     "errors": error_table,

@@ -96,7 +96,7 @@ class Client(BaseClient):
         """Many conversations on one WebSocket: a context manager, `lanes["planner"]` is a lane.
 
         `fields` are defaults of every request (`model`, `store`, `instructions`, `tools` …) and, by their names, the
-        settings of the connection: `transport`, and those of docs/lanes.md. Raises RequestError.
+        settings of the connection, which docs/lanes.md lists. Raises RequestError.
         """
         manager = LaneManager(self._api, self._lease, self, **fields)
         self._managers.add(manager)

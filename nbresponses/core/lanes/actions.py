@@ -64,13 +64,17 @@ class LaneSettings:
     """Limits and waits. Times are in seconds; None switches a time limit off."""
 
     max_in_flight: int = 16
+    """Requests at the server at once, on a connection."""
     max_names: int = 32
+    """Names of lanes on a connection, counted until its socket is replaced."""
     max_age: float | None = 3600.0
+    """How old the server lets a connection become."""
     age_margin: float = 120.0
     """This long before `max_age` a connection takes nothing new, and is replaced when what runs has ended."""
     on_name_limit: Literal["error", "new_connection"] = "error"
+    """What becomes of a name beyond `max_names`: an error, or a further connection ("new_connection")."""
     on_uncertain: Literal["raise", "retry"] = "raise"
-    """What becomes of a request that was sent and whose connection is gone."""
+    """What becomes of a request that was sent and whose connection is gone: "raise", or "retry"."""
     max_attempts: int = 3
     """How often one request is sent at most, whatever the reasons for repeating it."""
     open_attempts: int = 6
@@ -78,13 +82,17 @@ class LaneSettings:
     backoff: float = 0.5
     """The first pause before connecting anew or repeating; it doubles each time, up to `backoff_cap`."""
     backoff_cap: float = 30.0
+    """The longest pause."""
     barrier_timeout: float | None = 30.0
+    """How long a lane waits for a fork of its answer to begin, with store=false, before it goes on."""
     steer_timeout: float | None = 30.0
     """How long a lane waits for what becomes of a steering message after its response has ended."""
     probe_timeout: float | None = 2.0
     """How long the first named request goes alone, so that its answer shows whether stream_id comes back."""
     first_event_timeout: float | None = 120.0
+    """From sending a request until its first event."""
     idle_timeout: float | None = 600.0
+    """From one event of a response until the next."""
     release_timeout: float | None = 60.0
     """How long a lane's next request waits for the end of a stopped response before the connection is replaced."""
     encrypted_reasoning: bool | None = None
