@@ -3,6 +3,7 @@
     python notebooks/run.py [NOTEBOOK] [--save]
 
 The kernel is that of this Python. Nothing is written unless `--save` is given; then the outputs go into the file.
+Exercises (cells tagged `answer` and `check`) are run and not shown: nobody can answer them here.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from nbclient.exceptions import CellExecutionError
 
 HERE = Path(__file__).parent
 FIRST = HERE / "01_first_response.ipynb"
+EXERCISES = {"answer", "check"}
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of tracebacks; they are for terminals, not for pipes
 
 
@@ -93,7 +95,7 @@ class Runner(NotebookClient):
         self._terminal = Terminal()
 
     async def async_execute_cell(self, cell: Any, cell_index: int, *args: Any, **kwargs: Any) -> Any:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and not _hidden(cell):
             print("\n" + "\n".join(f">>> {line}" for line in cell.source.split("\n")), flush=True)
         try:
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
@@ -101,8 +103,13 @@ class Runner(NotebookClient):
             self._terminal.end()
 
     def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
-        self._terminal.message(msg["header"]["msg_type"], msg["content"])
+        if not _hidden(cell):
+            self._terminal.message(msg["header"]["msg_type"], msg["content"])
         return super().process_message(msg, cell, cell_index)
+
+
+def _hidden(cell: Any) -> bool:
+    return not EXERCISES.isdisjoint(cell.metadata.get("tags", ()))
 
 
 def run(path: Path, *, timeout: float = 120) -> Any:

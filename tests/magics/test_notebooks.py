@@ -55,6 +55,7 @@ def test_the_demo_streams(demo: tuple[list[tuple[float, str]], Path]) -> None:
     assert "remedy: " in text
     assert "\x1b" not in text
     assert "sk-never" not in text
+    assert "Not answered yet" not in text, "exercises are not for a terminal"
 
 
 def shown_at(came: list[tuple[float, str]], phrase: str) -> float:
