@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LANES, ROUNDS = 12, 20
 DELTA = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
 LINE = "a piece of the text that a lane writes, long enough to fill its card in a few rounds"
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 BOX = "document.querySelector('.nbb-text')"
 
 
@@ -70,14 +71,13 @@ def say(page: WidgetPage, lanes: Lanes) -> Callable[[str], None]:
     def go_on(words: str) -> None:
         lanes.say(words)
         page.page.wait_for_function(
-            """async (words) => {
-                 const all = [...document.querySelectorAll(".nbb-text")];
-                 if (!all.length || !all.every((each) => each.textContent.includes(words))) return false;
-                 await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-                 return true;
+            """([words, lanes]) => {
+                 const all = [...document.querySelectorAll(".nbb-card .nbb-text")];
+                 return all.length === lanes && all.every((each) => each.textContent.includes(words));
                }""",
-            arg=words,
+            arg=[words, LANES],
         )
+        page.page.evaluate(FRAME)
 
     return go_on
 
@@ -103,7 +103,7 @@ def test_a_reader_who_went_up_is_left_there(page: WidgetPage, say: Callable[[str
     assert box is not None
     at = [box["x"] + 30, box["y"] + 40]
     seen = "([x, y]) => document.caretRangeFromPoint(x, y).startOffset"
-    page.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.page.evaluate(FRAME)
     before = page.page.evaluate(seen, at)
     for number in range(4):
         say(f"more {number}.")
