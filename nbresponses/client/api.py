@@ -235,7 +235,8 @@ class Api:
 
 
 def _path(response_id: str, suffix: str = "") -> str:
-    if not isinstance(response_id, str) or not response_id.strip():
+    # "." and ".." cannot be quoted: the address would be another one.
+    if not isinstance(response_id, str) or not response_id.strip() or response_id in {".", ".."}:
         raise RequestError("response_id", f"must be the id of a response, not {response_id!r}")
     return f"/responses/{quote(response_id, safe='')}{suffix}"
 

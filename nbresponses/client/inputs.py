@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["file_part", "image_part", "table_part"]
 
 _TABLE_BYTES = 200_000
-_PNG_MODES = frozenset({"1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA"})  # of PIL
+_PNG_MODES = frozenset({"1", "L", "LA", "I;16", "P", "RGB", "RGBA"})  # of PIL
+_OTHER_MODES = {"I": "I;16", "La": "LA", "PA": "RGBA", "RGBa": "RGBA"}  # what loses least; of all others RGB
 _LINKS = ("https://", "http://", "data:")
 
 
@@ -33,7 +34,7 @@ def image_part(source: Any, *, detail: str | None = None) -> dict[str, Any]:
     An array is height by width (by channels), of uint8, or of floats from 0 to 1. RequestError for anything else, for a
     path without a file, and above 50 MB.
     """
-    if isinstance(source, str) and source.startswith(_LINKS):
+    if isinstance(source, str) and source.lower().startswith(_LINKS):
         return _image_part(source, detail=detail)
     if isinstance(source, (str, os.PathLike)):
         return _image_part(_read(source, "image", MAX_IMAGE_BYTES), detail=detail)
@@ -43,8 +44,7 @@ def image_part(source: Any, *, detail: str | None = None) -> dict[str, Any]:
     if hasattr(figure, "savefig"):
         return _image_part(_written(lambda out: figure.savefig(out, format="png", bbox_inches="tight")), detail=detail)
     if hasattr(source, "save") and hasattr(source, "mode"):
-        picture = source if source.mode in _PNG_MODES else source.convert("RGB")
-        return _image_part(_written(lambda out: picture.save(out, format="PNG")), detail=detail)
+        return _image_part(_of_picture(source), detail=detail)
     if hasattr(source, "__array_interface__") or hasattr(source, "__array__"):
         return _image_part(_of_array(source), detail=detail)
     raise RequestError(
@@ -57,7 +57,7 @@ def file_part(source: Any, *, filename: str | None = None) -> dict[str, Any]:
 
     RequestError for anything else, for a path without a file, and above 50 MB.
     """
-    if isinstance(source, str) and source.startswith("https://"):
+    if isinstance(source, str) and source.lower().startswith(_LINKS):
         return _file_part(source)
     if isinstance(source, str) and source.startswith(("file-", "file_")) and not Path(source).exists():
         return _file_part(source)
@@ -82,15 +82,19 @@ def table_part(frame: Any, *, name: str = "", max_bytes: int = _TABLE_BYTES) -> 
     total = len(frame)
     shown = frame
     text = shown.to_csv()
-    while len(text.encode()) > max_bytes and len(shown) > 1:
-        shown = shown.iloc[: max(1, min(len(shown) - 1, len(shown) * max_bytes // len(text.encode())))]
+    while (size := _bytes(text)) > max_bytes and len(shown) > 1:
+        shown = shown.iloc[: max(1, min(len(shown) - 1, len(shown) * max_bytes // size))]
         text = shown.to_csv()
-    if len(text.encode()) > max_bytes:
+    if size > max_bytes:
         raise RequestError("table", f"one row takes more than {max_bytes} bytes as CSV")
     columns = ", ".join(f"{column} ({dtype})" for column, dtype in frame.dtypes.items())
     left_out = f"; the first {len(shown)} of them follow" if len(shown) < total else ""
     head = f"Table{f' {name}' if name else ''}: {total} rows{left_out}. Columns: {columns}. As CSV, the index first:"
     return text_part(f"{head}\n\n{text}")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _read(path: str | os.PathLike[str], field: str, limit: int) -> bytes:
@@ -103,8 +107,8 @@ def _read(path: str | os.PathLike[str], field: str, limit: int) -> bytes:
             size = about.st_size / 2**20
             raise RequestError(field, f"{place} has {size:.1f} MB; a request takes {limit / 2**20:.0f} MB")
         return place.read_bytes()
-    except OSError as error:
-        raise RequestError(field, f"{place} cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        raise RequestError(field, f"{place} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _written(write: Callable[[io.BytesIO], Any]) -> bytes:
@@ -113,12 +117,24 @@ def _written(write: Callable[[io.BytesIO], Any]) -> bytes:
     return out.getvalue()
 
 
+def _of_picture(source: Any) -> bytes:
+    """A PIL image as PNG. One of floats is read as the array it is: converting would cut its values off."""
+    if source.mode == "F":
+        return _of_array(source)
+    picture = source if source.mode in _PNG_MODES else source.convert(_OTHER_MODES.get(source.mode, "RGB"))
+    try:
+        return _written(lambda out: picture.save(out, format="PNG"))
+    except (OSError, ValueError) as error:
+        raise RequestError("image", f"this picture cannot be written as PNG: {error}") from None
+
+
 def _of_array(source: Any) -> bytes:
     import numpy as np
 
     array = np.asarray(source)
     if array.dtype.kind == "f":
-        if array.size and not (np.nanmin(array) >= 0 and np.nanmax(array) <= 1):
+        known = array[~np.isnan(array)]
+        if known.size and not (known.min() >= 0 and known.max() <= 1):
             raise RequestError("image", "an array of floats is expected to lie within 0 and 1")
         array = np.round(np.nan_to_num(array) * 255).astype(np.uint8)
     elif array.dtype.kind == "b":

@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +29,7 @@ from nbresponses.core.request import Request, encode_body
 from nbresponses.errors import NBResponsesError, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from os import PathLike
 
     from pandas import DataFrame
@@ -84,8 +85,12 @@ class PromptMap:
             raise RequestError("concurrency", "must be a whole number above 0")
         if isinstance(prompts, (str, bytes)):
             raise RequestError("prompts", "a list of prompts is expected, not one text")
+        if isinstance(prompts, Mapping) or hasattr(prompts, "columns"):  # both would be iterated for their names
+            kind = type(prompts).__name__
+            raise RequestError("prompts", f"a list of prompts, or a column, is expected, not a whole {kind}")
         self._api, self._open_stream, self._lanes = api, open_stream, lanes
-        self._concurrency, self._progress, self._capture = concurrency, progress, capture
+        self._concurrency, self._progress = concurrency, progress
+        self._capture = None if capture is None else Path(capture).expanduser()
         self._parsed = fields.get("text_format") is not None
         self._wanted = [
             {**fields, **prompt} if isinstance(prompt, dict) else {**fields, "input": prompt} for prompt in prompts
@@ -231,7 +236,7 @@ def _key(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(encode_body(body)).hexdigest()[:32]
 
 
-def _record(api: Api, path: str | PathLike[str] | None) -> Capture | None:
+def _record(api: Api, path: Path | None) -> Capture | None:
     if path is None:
         return None
     record = Capture(datetime.now(UTC), time.monotonic(), source=f"map at {api.settings.base_url}")
@@ -257,9 +262,9 @@ def _write(record: Capture, capture: Capture, number: int, key: str) -> None:
             record.noted(message.kind, at, lane=lane, **facts)
 
 
-def _answered_in(path: str | PathLike[str], keys: list[str]) -> dict[int, Response]:
+def _answered_in(path: Path, keys: list[str]) -> dict[int, Response]:
     """The responses of prompts that the file has answered: same place, same request."""
-    if not Path(path).exists():
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
         return {}
     running: dict[str | None, tuple[int, Accumulator]] = {}
     answered: dict[int, Response] = {}

@@ -70,7 +70,7 @@ def image_part(data: bytes | str, *, detail: str | None = None, media_type: str 
     if detail is not None and detail not in _DETAILS:
         raise RequestError("detail", f"must be one of {', '.join(sorted(_DETAILS))}, not {detail!r}")
     if isinstance(data, str):
-        if not data.startswith(_LINKS):
+        if not data.lower().startswith(_LINKS):
             raise RequestError("image", "a link is expected (https: or data:), or the bytes of an image")
         link = data
     else:
@@ -84,7 +84,7 @@ def file_part(data: bytes | str, *, filename: str | None = None, media_type: str
     if isinstance(data, str):
         if data.startswith(("file-", "file_")):
             return {"type": "input_file", "file_id": data}
-        if data.startswith("https://"):
+        if data.lower().startswith("https://"):
             return {"type": "input_file", "file_url": data}
         raise RequestError("file", "an id (file-…) or a link (https:) is expected, or the bytes of a file")
     if not filename:

@@ -122,7 +122,7 @@ def test_a_cancelled_and_a_running_response(serve, wire, client_of):
     assert client.create("x", background=True).status == "queued"
 
 
-@pytest.mark.parametrize("id_", ["", " ", None, 3])
+@pytest.mark.parametrize("id_", ["", " ", ".", "..", None, 3])
 def test_an_id_that_is_none(serve, client_of, id_):
     client = client_of(serve())
     for call in (client.retrieve, client.cancel, client.delete):

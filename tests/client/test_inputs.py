@@ -86,13 +86,46 @@ def test_a_request_takes_texts_and_parts(demo: Any) -> None:
     assert [item["type"] for item in demo.requests[-1].body["input"]] == ["message"] * 3
 
 
-@pytest.mark.parametrize("mode", ["CMYK", "F", "LAB"])
-def test_pictures_that_png_cannot_hold_are_converted(mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "kept"), [("CMYK", "RGB"), ("F", "L"), ("LAB", "RGB"), ("I", "I;16"), ("PA", "RGBA"), ("RGBa", "RGBA")]
+)
+def test_pictures_that_png_cannot_hold_are_converted(mode: str, kept: str) -> None:
     image = pytest.importorskip("PIL.Image")
     part = image_part(image.new(mode, (2, 2)))
     assert part["image_url"].startswith("data:image/png;base64,")
+    assert image.open(io.BytesIO(base64.b64decode(part["image_url"].partition(",")[2]))).mode == kept
 
 
 def test_a_device_is_no_picture() -> None:
     with pytest.raises(RequestError, match="device or a pipe"):
         image_part("/dev/zero")
+
+
+def test_a_picture_of_floats_is_read_as_the_array_it_is() -> None:
+    image = pytest.importorskip("PIL.Image")
+    grey = np.array([[0.0, 1.0], [0.5, np.nan]], dtype=np.float32)
+    link = image_part(image.fromarray(grey))["image_url"]
+    assert link == image_part(grey)["image_url"]
+    assert [*image.open(io.BytesIO(base64.b64decode(link.partition(",")[2]))).tobytes()] == [0, 255, 128, 0]
+    with pytest.raises(RequestError, match="within 0 and 1"):
+        image_part(image.fromarray(grey * 255))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: image_part(pytest.importorskip("PIL.Image").new("RGB", (0, 3))), "cannot be written as PNG"),
+        (lambda: image_part("a\0b.png"), "image: .* cannot be read: embedded null"),
+        (lambda: file_part("a\0b.pdf"), "file: .* cannot be read: embedded null"),
+        (lambda: file_part("http://127.0.0.1/a.pdf"), r"file: an id \(file-…\) or a link \(https:\) is expected"),
+    ],
+)
+def test_what_cannot_be_shown_is_told_in_words(make: Any, text: str) -> None:
+    with pytest.raises(RequestError, match=text):
+        make()
+
+
+def test_a_frame_with_half_characters_goes_along() -> None:
+    text = table_part(pd.DataFrame({"a": ["\ud800"] * 50}, dtype=object), max_bytes=200)["text"]
+    assert "50 rows; the first" in text
+    assert "\ud800" in text

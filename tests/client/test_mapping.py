@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from nbresponses import Capture
@@ -55,9 +56,14 @@ def test_what_cannot_be_sent_is_an_error(server: DemoServer) -> None:
         for bad in ("one text", [{"model": 3, "input": "x"}]):
             with pytest.raises(RequestError):
                 client.map(bad, progress=False)
+        table = pd.DataFrame({"input": ["x"]})
+        for bad in (table, {"input": "x"}):  # which would be taken for the prompt "input"
+            with pytest.raises(RequestError, match="a list of prompts, or a column"):
+                client.map(bad, model="demo-echo", progress=False)
         with pytest.raises(RequestError, match="concurrency"):
             client.map(["x"], concurrency=0)
-    assert not posts(server)
+        assert not posts(server)
+        assert list(client.map(table["input"], model="demo-echo", progress=False)["prompt"]) == ["x"]
 
 
 def test_it_goes_on_from_its_capture_file(server: DemoServer, tmp_path: Path) -> None:
@@ -129,3 +135,14 @@ def test_the_asynchronous_face_and_the_bar(server: DemoServer, capsys: pytest.Ca
 
     assert len(asyncio.run(main())) == 7
     assert "7/7" in capsys.readouterr().err
+
+
+def test_an_empty_file_has_no_answers(server: DemoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / "run.jsonl"
+    path.touch()
+    with Client(base_url=server.base_url) as client:
+        for known in (False, True):
+            frame = client.map(PROMPTS, model="demo-echo", progress=False, capture="~/run.jsonl")
+            assert set(frame["from_file"]) == {known}
+    assert path.stat().st_size
