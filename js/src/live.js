@@ -15,7 +15,7 @@ export default () => {
   let asked = -Infinity;
   let heard = performance.now();
   let patience = SILENCE;
-  let late = false; // a page that came during the stream: the settled output will not reach it, so it keeps the widget
+  let ended = false;
 
   /** The model, for reading and for messages: one that cannot be sent says that the kernel is gone. */
   function guarded(model) {
@@ -46,7 +46,14 @@ export default () => {
     }
     const whole = store.receive(message, buffers);
     if (!whole) ask(kernel);
-    else if (message.last && !message.snapshot && !late) kernel.send({ op: "seen" });
+    ended ||= Boolean(message.last);
+  }
+
+  /** The widget may go when the settled output has taken its place. It never reaches a cell that was moved meanwhile. */
+  function leave(kernel, places) {
+    if (!ended || places.marked()) return;
+    ended = false;
+    kernel.send({ op: "seen" });
   }
 
   /** A kernel that died is not announced; neither is a last message that was dropped. */
@@ -64,15 +71,14 @@ export default () => {
         const view = new View(store, kernel, el);
         return () => view.dispose();
       });
-      late = model.get("snapshot")?.n > 1;
       store.load(model.get("snapshot"));
       const on = {
-        "msg:custom": (message, buffers) => (places.look(), receive(kernel, message, buffers)),
+        "msg:custom": (message, buffers) => (places.look(), receive(kernel, message, buffers), leave(kernel, places)),
         "change:snapshot": () => store.load(model.get("snapshot")),
         comm_live_update: () => store.lose(), // JupyterLab's word for a kernel that restarts
       };
       for (const [name, handler] of Object.entries(on)) model.on(name, handler);
-      const clock = setInterval(() => (places.look(), listen(kernel)), LOOK);
+      const clock = setInterval(() => (places.look(), listen(kernel), leave(kernel, places)), LOOK);
       places.look();
       return () => {
         for (const [name, handler] of Object.entries(on)) model.off(name, handler);

@@ -17,6 +17,11 @@ export class Places {
     }
   }
 
+  /** Whether the mark is anywhere on the page. */
+  marked() {
+    return document.getElementsByClassName(this.mark).length > 0;
+  }
+
   cover(output) {
     const place = element("div", "nbr-place jp-OutputArea-output");
     output.after(place);

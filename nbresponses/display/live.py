@@ -9,8 +9,8 @@ Rules
    text. So a file that is saved in mid-stream holds what had come by then, and no widget that it cannot show again. The
    text is brought up to date at a pace that falls with its size: its cost grows with time, not with the square of it.
 4. `settle` makes the settled bundle the output; without a mark in it, it is shown and the widget hidden. The widget is
-   closed when a page says that it saw the end; a page that was reloaded meanwhile, and which no display update reaches,
-   keeps it.
+   closed when a page says that it saw that. It stays for pages that no display update reaches: one that came later
+   (reloaded, a second window), one whose cell was moved.
 5. What a page asks for may arrive on another thread (a subshell's): it only stops the stream or sends under the lock.
 
 Stopping: the button's message reaches a busy kernel where it has subshells; where not, the page interrupts the kernel
@@ -52,7 +52,8 @@ _STATIC = Path(__file__).parent / "static"
 
 
 class LiveWidget(anywidget.AnyWidget):
-    """The widget of one live view. `snapshot` is made anew whenever the whole state is asked for."""
+    """The widget of one live view. `snapshot` is made anew whenever the whole state is asked for; `seen_late` says
+    that a page did, which has come since the widget was made."""
 
     _esm = _STATIC / "live.js"
     _css = _STATIC / "live.css"
@@ -63,7 +64,9 @@ class LiveWidget(anywidget.AnyWidget):
 
     def __init__(self, take_snapshot: Callable[[], dict[str, Any]], **traits: Any) -> None:
         self._take_snapshot = take_snapshot
+        self._opened = self.seen_late = False
         super().__init__(**traits)
+        self._opened = True
         # From ipykernel 7.4 on a message to a comm goes to the shell that published on it last, which a running cell
         # keeps busy; None lets the front end's subshell have it.
         if hasattr(self.comm, "_reply_subshell_for"):
@@ -72,6 +75,7 @@ class LiveWidget(anywidget.AnyWidget):
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         if key is None:
+            self.seen_late = self._opened
             state["snapshot"] = self._take_snapshot()
         return state
 
@@ -198,6 +202,6 @@ class LiveView:
             self._close()
 
     def _close(self) -> None:
-        widget, self._widget = self._widget, None
-        if widget is not None:
-            widget.close()
+        if self._widget is not None and not self._widget.seen_late:
+            self._widget.close()
+            self._widget = None

@@ -68,6 +68,23 @@ def test_the_view_covers_its_output_until_that_has_settled(marked: ModulePage) -
     assert marked.errors == []
 
 
+def test_the_widget_stays_where_the_settled_output_does_not_come(marked: ModulePage) -> None:
+    show(marked, *TEXT)
+    marked.page.evaluate(
+        "document.querySelector('#out > section').remove()"
+    )  # a cell that was moved: its output is new,
+    put(marked, "moved", MARKED)  # and no display update reaches it
+    marked.page.wait_for_selector(".moved + .nbr-place")
+    marked.send(["add", "0", "text", " you"], ["state", {"state": "completed", "ended": True}], last=True)
+    marked.page.clock.run_for(10_000)
+    assert marked.text(".moved + .nbr-place .nbr-md") == "Hello you"
+    assert not marked.page.is_visible(".moved")
+    assert marked.sent() == [], "else the kernel would close it"
+    put(marked, "moved", "<p>Cleared, or run again</p>")
+    marked.page.clock.run_for(1000)
+    assert marked.sent() == [{"op": "seen"}]
+
+
 def test_an_update_of_what_is_kept_touches_nothing_in_the_view(marked: ModulePage) -> None:
     show(marked, *TEXT)
     marked.page.focus(".nbr-stop")

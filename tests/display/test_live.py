@@ -153,6 +153,18 @@ def test_the_widget_is_closed_when_the_end_was_seen_and_not_before(front: Front,
     assert front.closed == 1
 
 
+def test_the_widget_stays_for_a_page_that_came_late(front: Front, events: Any, played: Any) -> None:
+    front.view.start(played(events("Hello")))
+    widget = front.view._widget
+    assert widget is not None
+    widget.get_state(["mark"])
+    assert not widget.seen_late
+    widget.get_state()
+    front.view.settle()
+    front.ask("seen")
+    assert front.closed == 0, "the settled output reached the page that says so, not the other one"
+
+
 def test_a_page_that_comes_anew_gets_everything(front: Front, events: Any, played: Any) -> None:
     stream = played(events("Hello ", "there"))
     follow(stream, front.view)
