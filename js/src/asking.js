@@ -1,10 +1,13 @@
-// Questions to the kernel and their answers. A question that gets none (a busy kernel, a lost message) resolves to null.
+// Questions to the kernel and their answers. A question that gets none (a busy kernel, a lost message) resolves to null, and
+// so does one that cannot be sent: the kernel is gone, and the caller is told by `lost`.
 
 const PATIENCE = 10_000; // milliseconds
 
+export const GONE = "The kernel ended or restarted: what had come is kept";
+
 export class Kernel {
-  constructor(model) {
-    this.model = model;
+  constructor(model, lost) {
+    Object.assign(this, { model, lost });
     this.waiting = new Map();
     this.name = Math.random().toString(36).slice(2); // views of one model answer to different names
     this.count = 0;
@@ -15,7 +18,12 @@ export class Kernel {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.settle(id, null), PATIENCE);
       this.waiting.set(id, { resolve, timer });
-      this.model.send({ id, op, ...fields });
+      try {
+        this.model.send({ id, op, ...fields });
+      } catch {
+        this.settle(id, null);
+        this.lost();
+      }
     });
   }
 

@@ -1,7 +1,7 @@
 // The lane board: a card for each lane, the lineage as a picture, and what can be done to them. Texts belong to responses;
 // a lane shows that of its latest one. Draws when the browser draws, what is on the screen first.
 
-import { Kernel } from "./asking.js";
+import { GONE, Kernel } from "./asking.js";
 import { Card, stateWords } from "./card.js";
 import { grow } from "./grow.js";
 import { button, nameField, promptField } from "./prompt.js";
@@ -22,6 +22,7 @@ class Board {
   }
 
   reset() {
+    this.gone = false;
     this.texts = new Map();
     this.rows = new Map();
     this.meters = {};
@@ -34,7 +35,7 @@ class Board {
     if (snapshot) {
       if (snapshot.n < this.number) return true;
       this.reset();
-    } else if (message.n !== this.number + 1) return message.n <= this.number;
+    } else if (this.gone || message.n !== this.number + 1) return message.n <= this.number;
     const news = snapshot ?? message;
     this.number = news.n;
     this.clock = performance.now() / 1000 - news.now;
@@ -48,6 +49,17 @@ class Board {
     this.tree = news.tree ?? this.tree;
     for (const view of this.views) view.ask(Boolean(news.tree));
     return true;
+  }
+
+  /** The kernel is gone: what had come stays, nothing goes on. */
+  lose() {
+    if (this.gone) return;
+    const ended = this.now();
+    const over = (each) => (/running|in flight/.test(each.state) ? { ...each, state: "gone", activity: "", ended } : each);
+    for (const [key, row] of this.rows) this.rows.set(key, { ...over(row), queued: 0 });
+    this.tree = this.tree.map(over);
+    this.gone = true;
+    for (const view of this.views) view.ask(true);
   }
 
   now() {
@@ -66,7 +78,7 @@ class Board {
 
 class View {
   constructor(board, model, root) {
-    Object.assign(this, { board, kernel: new Kernel(model), cards: new Map(), frame: 0, timer: 0, selected: null });
+    Object.assign(this, { board, kernel: new Kernel(model, () => board.lose()), cards: new Map(), frame: 0, timer: 0, selected: null });
     this.seeing = new IntersectionObserver((entries) => this.see(entries), { rootMargin: "100px" });
     this.meters = element("div", "nbb-meters");
     this.grid = element("div", "nbb-grid");
@@ -89,7 +101,8 @@ class View {
   /** What became of a request: { problem, failed, text }. */
   async act(op, fields) {
     const answer = await this.kernel.ask(op, fields);
-    return { problem: answer ? (answer.failed ?? "") : BUSY, failed: Boolean(answer?.failed), text: answer?.text };
+    const problem = answer ? (answer.failed ?? "") : this.board.gone ? GONE : BUSY;
+    return { problem, failed: Boolean(answer?.failed) || this.board.gone, text: answer?.text };
   }
 
   begin() {
@@ -264,7 +277,7 @@ class View {
     const { transport, in_flight: running, names, connections, since, max_age: limit, failures } = this.board.meters;
     const age = since === null || since === undefined ? null : Math.max(0, this.board.now() - since);
     const sockets = Math.max(1, connections ?? 1);
-    const shown = [
+    const shown = this.board.gone ? [[GONE]] : [
       [transport ?? "not connected"],
       [`${running ?? 0} of ${IN_FLIGHT * sockets} in flight`, (running ?? 0) / (IN_FLIGHT * sockets)],
       [`${names ?? 0} of ${NAMES * sockets} names`, (names ?? 0) / (NAMES * sockets)],
@@ -312,8 +325,13 @@ export default () => {
         }
       };
       load();
+      const lose = () => board.lose(); // "comm_live_update" is JupyterLab's word for a kernel that restarts
       model.on("msg:custom", receive);
-      return () => model.off("msg:custom", receive);
+      model.on("comm_live_update", lose);
+      return () => {
+        model.off("msg:custom", receive);
+        model.off("comm_live_update", lose);
+      };
     },
     render({ model, el }) {
       const view = new View(board, model, el);

@@ -6,7 +6,7 @@ import { button, promptField } from "./prompt.js";
 import { Tail } from "./tail.js";
 import { duration, element } from "./text.js";
 
-const WORDS = { interrupted: "stopped", error: "failed", idle: "no answer yet" };
+const WORDS = { interrupted: "stopped", error: "failed", idle: "no answer yet", gone: "kernel ended" };
 
 export const stateWords = (state) => WORDS[state] ?? String(state ?? "").replace(/_/g, " ");
 

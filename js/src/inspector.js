@@ -1,7 +1,7 @@
 // The event inspector: the messages of a capture as a long list, one of them in full, and the response as it was at any
 // of them, by hand or played. All that comes from a capture is put in as text, but for the snapshot (see there).
 
-import { Kernel } from "./asking.js";
+import { GONE, Kernel } from "./asking.js";
 import { grow } from "./grow.js";
 import { Rows } from "./rows.js";
 import { Snapshot } from "./snapshot.js";
@@ -27,7 +27,7 @@ const button = (words, label, act) => {
 
 class View {
   constructor(model, root) {
-    Object.assign(this, { model, kernel: new Kernel(model), row: -1, playing: false, colors: new Map() });
+    Object.assign(this, { model, kernel: new Kernel(model, () => this.lose()), row: -1, playing: false, colors: new Map() });
     this.rows = new Rows({
       label: "Messages",
       fetch: (first, count) => this.kernel.ask("rows", { first, count, only: this.only() }),
@@ -172,6 +172,12 @@ class View {
     else this.kernel.take(message);
   }
 
+  /** The kernel is gone: what is on the page stays. */
+  lose() {
+    this.pause();
+    grow(this.counts, GONE);
+  }
+
   fill(line, row) {
     const [, number, at, since, type, item, lane, words] = row ?? [];
     const cells = row
@@ -304,9 +310,12 @@ export default () => {
       const view = new View(model, el);
       if (latest) view.load(latest);
       const receive = (message) => view.receive(message);
+      const lose = () => view.lose(); // "comm_live_update" is JupyterLab's word for a kernel that restarts
       model.on("msg:custom", receive);
+      model.on("comm_live_update", lose);
       return () => {
         model.off("msg:custom", receive);
+        model.off("comm_live_update", lose);
         view.dispose();
       };
     },

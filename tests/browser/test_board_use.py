@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from nbresponses.client.lanes import LaneManager
 
+GONE = "The kernel ended or restarted: what had come is kept"
 HOSTILE = "demo-<img src=x onerror=window.__hostile_script_ran=1>"
 
 pytestmark = pytest.mark.timeout(120)
@@ -213,3 +214,23 @@ def test_of_32_lanes_those_in_sight_are_rendered(
     page.page.locator(card("writer-31")).scroll_into_view_if_needed()
     page.page.wait_for_selector(f"{card('writer-31')} pre")
     assert page.errors == []
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+def test_a_kernel_that_is_gone_is_said(open_page: Callable[..., WidgetPage], lanes: LaneManager, told: bool) -> None:
+    opened = open_page()
+    running = lanes["poet"].stream("Write.", model="demo-long", metadata={"demo_delay": "0.02"})
+    opened.page.wait_for_function(f"document.querySelector(\"{card('poet')}\")?.innerText.includes('w20')")
+    opened.lose_kernel(told=told)
+    opened.page.fill(f"{card('poet')} textarea", "Go on.")
+    opened.page.press(f"{card('poet')} textarea", "Enter")
+    opened.page.wait_for_selector(f"{card('poet')}[data-state=gone]")
+    assert opened.page.inner_text(".nbb-meters") == GONE
+    assert opened.page.inner_text(f"{card('poet')} .nbb-problem") == GONE
+    assert opened.page.input_value(f"{card('poet')} textarea") == "Go on."
+    assert not opened.page.is_visible(f"{card('poet')} button:text('Stop')")
+    facts = opened.page.inner_text(f"{card('poet')} .nbb-facts")
+    opened.page.wait_for_timeout(1200)
+    assert opened.page.inner_text(f"{card('poet')} .nbb-facts") == facts, "its clock stands still"
+    assert opened.errors == []
+    running.close()

@@ -212,3 +212,16 @@ def test_both_themes(open_page: Callable[..., WidgetPage], three_lanes: Capture,
     )
     words, field = (sum(int(part) for part in shade.strip("rgb()").split(",")[:3]) for shade in shades)
     assert (words > field) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+def test_a_kernel_that_is_gone_is_said(open_page: Callable[..., WidgetPage], three_lanes: Capture, told: bool) -> None:
+    opened = open_page(three_lanes)
+    opened.page.wait_for_selector(".nbi-fields dt")
+    opened.lose_kernel(told=told)
+    opened.page.click(".nbi-play")
+    opened.page.click("button[title='One message back']")
+    opened.page.wait_for_function("document.querySelector('.nbi-counts').innerText.startsWith('The kernel ended')")
+    assert opened.page.inner_text(".nbi-play") == "▶"
+    assert opened.page.is_visible(".nbi-answer")
+    assert opened.errors == []

@@ -25,7 +25,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/wi
 import exported from "/widget.js";
 const listeners = new Map();
 const traits = await window.kernelTraits();
-const fire = (name, ...args) => (listeners.get(name) ?? []).forEach((f) => f(...args));
+const fire = window.fire = (name, ...args) => (listeners.get(name) ?? []).forEach((f) => f(...args));
 window.messages = 0;
 const take = (news) => {
   for (const message of news) {
@@ -38,7 +38,10 @@ const model = {
   get: (name) => traits[name],
   on: (name, f) => listeners.set(name, [...(listeners.get(name) ?? []), f]),
   off: (name, f) => listeners.set(name, (listeners.get(name) ?? []).filter((g) => g !== f)),
-  send: async (message) => take(await window.kernel(message)),
+  send(message) {
+    if (window.lost) throw new Error("Cannot send");
+    window.kernel(message).then(take);
+  },
 };
 const widget = typeof exported === "function" ? await exported() : exported;
 await widget.initialize?.({ model });
@@ -51,7 +54,7 @@ window.again = () => {
   return widget.render({ model, el: place });
 };
 window.ready = true;
-const poll = async () => { take(await window.kernel(null)); setTimeout(poll, 50); };
+const poll = async () => { if (!window.lost) take(await window.kernel(null)); setTimeout(poll, 50); };
 poll();
 </script>"""
 
@@ -75,6 +78,10 @@ class WidgetPage(Watched):
         self.page.route("**/*", self._answer)
         self.page.goto(f"{ORIGIN}/")
         self.page.wait_for_function("window.ready")
+
+    def lose_kernel(self, *, told: bool = True) -> None:
+        """Nothing comes any more and nothing can be sent. `told`: as JupyterLab tells of a restart, and of nothing else."""
+        self.page.evaluate("(told) => { window.lost = true; if (told) window.fire('comm_live_update') }", told)
 
     def _asked(self, message: Any) -> list[dict[str, Any]]:
         if message is not None:
