@@ -80,7 +80,7 @@ class WidgetPage(Watched):
         self.page.wait_for_function("window.ready")
 
     def lose_kernel(self, *, told: bool = True) -> None:
-        """Nothing comes any more and nothing can be sent. `told`: as JupyterLab tells of a restart, and of nothing else."""
+        """Nothing comes any more, nothing can be sent; `told` as JupyterLab tells of a restart, and of nothing else."""
         self.page.evaluate("(told) => { window.lost = true; if (told) window.fire('comm_live_update') }", told)
 
     def _asked(self, message: Any) -> list[dict[str, Any]]:
