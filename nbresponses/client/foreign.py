@@ -3,7 +3,8 @@
 Rules
 1. What the other client yields is passed on unchanged; here it is only looked at. Its connection stays its own.
 2. An event is any of: an event of ours, a dict, an object with `model_dump_json` (the SDK's), a server-sent event, or
-   SSE text: lines (with or without their ends), or chunks of bytes. Lines or chunks: the first one decides.
+   SSE text: lines (with or without their ends), or chunks of bytes; or the JSON text of a message of a WebSocket.
+   Which of these: the first one decides.
 3. What cannot be read as an event is kept in the capture as it came, and changes nothing.
 4. The official SDK raises an error event instead of yielding it, and what follows it never comes. The error object that
    the exception holds is recorded as the event that it was.
@@ -11,6 +12,7 @@ Rules
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 import time
@@ -41,10 +43,26 @@ _ADDED = frozenset({"snapshot", "parsed"})  # by the SDK's helpers, never sent
 
 
 def is_stream(value: Any) -> bool:
-    """Whether something can be iterated for events: an iterable (but no text, bytes or dict), or an async one."""
-    if isinstance(value, (str, bytes, bytearray, dict)):
+    """Whether it can be iterated for events, by `for` or `async for`. A text, bytes, a dict or a model cannot."""
+    if isinstance(value, (str, bytes, bytearray, dict)) or hasattr(value, "model_dump_json"):
         return False
     return hasattr(value, "__aiter__") or hasattr(value, "__iter__")
+
+
+def _checked(stream: Any) -> Any:
+    """TypeError, with what helps, where there is no stream."""
+    if is_stream(stream):
+        return stream
+    help_ = ""
+    if inspect.isawaitable(stream):
+        help_ = ": await it first"
+    elif hasattr(stream, "model_dump_json"):
+        help_ = ": was it asked for without stream=True?"
+    elif hasattr(stream, "__enter__") or hasattr(stream, "__aenter__"):
+        help_ = ": enter it first (with ... as stream)"
+    if inspect.iscoroutine(stream):
+        stream.close()  # nobody will await it
+    raise TypeError(f"Capture.record() takes a stream, not {type(stream).__name__}{help_}")
 
 
 class _Reader:
@@ -52,13 +70,18 @@ class _Reader:
 
     def __init__(self) -> None:
         self._decoder = EventDecoder()
-        self._lines: bool | None = None
+        self._form: str | None = None
 
     def events(self, given: Any) -> list[Event]:
         if isinstance(given, Event):
             return [given]
         if isinstance(given, (str, bytes, bytearray)):
-            return self._decoder.feed(self._bytes(given))
+            data = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else bytes(given)
+            self._form = self._form or (_form_of(data) if data else None)
+            if self._form == "messages":
+                return [_event_in(data)]
+            whole = self._form == "chunks" or data.endswith((b"\n", b"\r"))
+            return self._decoder.feed(data if whole else data + b"\n")
         return [_event_of(given)]
 
     def finish(self) -> list[Event]:
@@ -68,11 +91,25 @@ class _Reader:
     def remainder(self) -> bytes:
         return self._decoder.remainder
 
-    def _bytes(self, given: str | bytes | bytearray) -> bytes:
-        data = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else bytes(given)
-        if self._lines is None:
-            self._lines = b"\n" not in data.rstrip(b"\r\n")  # a chunk holds a whole event, or more than a line
-        return data if not self._lines or data.endswith((b"\n", b"\r")) else data + b"\n"
+
+def _form_of(first: bytes) -> str:
+    """What a text is one of, told by the first: "messages" (JSON), "chunks" or "lines" of an event stream."""
+    if first.lstrip().startswith(b"{"):
+        return "messages"
+    if b"\n" in first.rstrip(b"\r\n"):
+        return "chunks"
+    name, colon, value = first.partition(b":")
+    if not colon or name not in {b"", b"event", b"data", b"id", b"retry"}:
+        return "lines" if first.endswith((b"\n", b"\r")) else "chunks"  # a line begins with the whole name of a field
+    half = name == b"data" and value.lstrip().startswith(b"{") and isinstance(_event_in(value), InvalidEvent)
+    return "chunks" if half else "lines"
+
+
+def _event_in(message: bytes) -> Event:
+    try:
+        return decode_event(message)
+    except DecodeError as error:
+        return InvalidEvent(error=error)
 
 
 def _event_of(given: Any) -> Event:
@@ -158,7 +195,7 @@ class Recording(Generic[T]):
     """
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
+        self._stream = _checked(stream)
         self._record = _Record(stream)
         self._iterator: Any = None
         self._finished = False

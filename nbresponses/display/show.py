@@ -13,6 +13,8 @@ from nbresponses.display.view import choose_view, follow, follow_apart
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
+    from nbresponses.client.stream import ResponseStream
+
 __all__ = ["show"]
 
 
@@ -25,6 +27,7 @@ def show(shown: Any) -> Awaitable[None] | None:
 
     Raises:
         TypeError: it is neither a stream nor a response.
+        Exception: what another client's stream raised, once what came before it is shown.
     """
     from nbresponses.client.foreign import is_stream, watch
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
@@ -44,7 +47,9 @@ def show(shown: Any) -> Awaitable[None] | None:
     elif hasattr(shown, "__aiter__"):
         return _show_async(shown, shell)
     elif is_stream(shown):
-        follow(watch(shown), choose_view(shell))
+        stream = watch(shown)
+        follow(stream, choose_view(shell))
+        _raise_foreign(stream)
     else:
         raise TypeError(f"show() takes a stream, a response, a capture or lanes, not {type(shown).__name__}")
     return None
@@ -74,6 +79,13 @@ async def _show_async(shown: Any, shell: object | None) -> None:
         await feeding
     finally:
         await done.wait()
+    _raise_foreign(stream)
+
+
+def _raise_foreign(stream: ResponseStream) -> None:
+    """What another client raised in mid-stream, unless it is shown as the response's own error."""
+    if stream.ending == "cut_off" and stream.error is not None:
+        raise stream.error
 
 
 def _shell() -> object | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
@@ -89,6 +89,11 @@ def test_dicts_lines_and_chunks(server: DemoServer) -> None:
         [line + "\n" for line in lines],
         [line.encode() for line in lines],
         [raw[start : start + 1000] for start in range(0, len(raw), 1000)],
+        [raw[start : start + 1] for start in range(len(raw))],
+        [b"", *(each + b"\n\n" for each in raw.split(b"\n\n"))],
+        [f"data: {json.dumps(each)}\n\n"[start : start + 40] for each in dicts for start in range(0, 9999, 40)],
+        [json.dumps(each) for each in dicts],  # messages of a WebSocket
+        [json.dumps(each).encode() for each in dicts],
         [decode_event(json.dumps(each)) for each in dicts],
     ]
     texts = {Capture.record(way).until_done().response.output_text for way in ways}
@@ -101,6 +106,45 @@ def test_what_is_no_event_is_kept_and_changes_nothing() -> None:
     assert recording.response.output_text == "x"
     events = [message.event() for message in recording.capture if message.direction == "in"]
     assert [isinstance(event, InvalidEvent) for event in events] == [True, True, False]
+
+
+def test_what_is_no_stream_is_refused_with_what_helps(server: DemoServer) -> None:
+    fields: dict[str, Any] = {"model": "demo-echo", "input": "Hi"}
+    with sdk(server) as client:
+        whole = client.responses.create(**fields)
+        with pytest.raises(TypeError, match=r"not Response: was it asked for without stream=True\?"):
+            Capture.record(whole)
+        with pytest.raises(TypeError, match="not Response"):
+            show(whole)
+        with pytest.raises(TypeError, match=r"not ResponseStreamManager: enter it first"):
+            Capture.record(client.responses.stream(**fields))
+    later = openai.AsyncOpenAI(base_url=server.base_url, api_key="any").responses.create(**fields, stream=True)
+    with pytest.raises(TypeError, match="not coroutine: await it first"):
+        Capture.record(later)
+    for wrong in (None, "data: x", b"x", {"type": "x"}, 3):
+        with pytest.raises(TypeError, match=f"takes a stream, not {type(wrong).__name__}"):
+            Capture.record(wrong)
+
+
+def test_show_raises_what_the_other_client_raised(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> Iterator[dict[str, Any]]:
+        yield {"type": "response.output_text.delta", "delta": "half an answer"}
+        raise ConnectionError("gone")
+
+    async def later() -> AsyncIterator[dict[str, Any]]:
+        for each in broken():
+            yield each
+
+    with pytest.raises(ConnectionError, match="gone"):
+        show(broken())
+    assert "half an answer" in capsys.readouterr().out
+
+    async def main() -> None:
+        await show(later())  # type: ignore[misc]
+
+    with pytest.raises(ConnectionError, match="gone"):
+        asyncio.run(main())
+    assert "half an answer" in capsys.readouterr().out
 
 
 def test_a_failure_of_the_other_client_is_theirs_and_noted() -> None:
