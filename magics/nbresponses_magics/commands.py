@@ -110,9 +110,7 @@ def _models(session: Session) -> str:
 
 def _demo(session: Session) -> str:
     url = session.start_demo()
-    return (
-        f"Using the embedded demo server at {url}: `%responses models` lists its models, `%responses reset` leaves it."
-    )
+    return f"Using the embedded demo server at {url} (%responses models lists its models)."
 
 
 def _reset(session: Session) -> str:
