@@ -53,6 +53,8 @@ napoleon_numpy_docstring = False
 
 html_theme = "furo"
 html_title = "nbresponses"
+html_static_path = ["_static"]
+html_css_files = ["frames.css"]
 html_copy_source = False
 html_show_sphinx = False
 
