@@ -54,10 +54,7 @@ def _df(session: Session, shell: Any, words: list[str]) -> Any:
     record = _record(session, shell, asked, "%responses df")
     if asked.frame != "responses":
         return getattr(record, asked.frame)()
-    try:
-        return record.responses(prices=session.settings.value("prices") or None)
-    except ValueError as error:
-        raise UsageError(f"Responses.{error}") from None
+    return record.responses(prices=session.prices() or None)
 
 
 def _capture(session: Session, shell: Any, words: list[str]) -> Any:

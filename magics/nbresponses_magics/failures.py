@@ -65,6 +65,8 @@ def remedy(error: BaseException) -> str | None:
             return _BY_CODE[str(word)]
     cause = error.__cause__
     if isinstance(error, Rejected):
+        if error.status == 404 and "/responses/" in (error.url or ""):
+            return "this server keeps no response of that id (any more): was it made here, with --background?"
         server = "run the cell again; the server has a problem" if error.status >= 500 else None
         return _BY_STATUS.get(error.status, server)
     if isinstance(error, ResponseFailed):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from IPython.core.error import UsageError
+
+from nbresponses.capture.prices import cost_of, price_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,31 +77,25 @@ def usage_table(turns: list[Turn], prices: Mapping[str, Mapping[str, float]]) ->
 
 
 def _money(sums: Mapping[str, list[int]], prices: Mapping[str, Mapping[str, float]]) -> list[str]:
-    total, missing = 0.0, []
-    for model, (_, read, cached, written, *_) in sums.items():
-        price = _price(model, prices)
-        if price is None:
-            missing.append(model)
-            continue
-        fresh = price.get("input", 0.0)
-        total += (
-            (read - cached) * fresh + cached * price.get("cached_input", fresh) + written * price.get("output", 0.0)
-        ) / 1e6
     if not prices:
         return []
+    names = {model: price_name(model, prices) for model in sorted(sums)}
+    total = 0.0
+    for model, name in names.items():
+        _, read, cached, written, *_ = sums[model]
+        total += cost_of(prices[name], read=read, cached=cached, written=written) if name is not None else 0.0
     lines = [f"cost: {total:.4f} (by Responses.prices, per million tokens)"]
-    return lines + ([f"without a price: {', '.join(sorted(missing))}"] if missing else [])
-
-
-def _price(model: str, prices: Mapping[str, Mapping[str, float]]) -> Mapping[str, float] | None:
-    """The price of a model, or of the model that this is a dated release of."""
-    return prices.get(model, prices.get(re.sub(r"-\d{4}-\d{2}-\d{2}\Z", "", model)))
+    if others := [f"{model} by {name!r}" for model, name in names.items() if name not in {None, model}]:
+        lines.append(f"priced by the name that theirs begins with: {', '.join(others)}")
+    if missing := [model for model, name in names.items() if name is None]:
+        lines.append(f"without a price: {', '.join(missing)}")
+    return lines
 
 
 def _usage(session: Session, _shell: Any, words: list[str]) -> str:
     if words:
         raise UsageError("%responses usage takes nothing more")
-    return usage_table(session.turns, session.settings.value("prices")) if session.turns else "Nothing was asked yet."
+    return usage_table(session.turns, session.prices()) if session.turns else "Nothing was asked yet."
 
 
 def _history(session: Session, shell: Any, words: list[str]) -> str:
@@ -107,7 +103,7 @@ def _history(session: Session, shell: Any, words: list[str]) -> str:
     from nbresponses.render import clean
 
     items = conversation(session.turns)
-    if len(words) > 1 or (words and not words[0].isidentifier()):
+    if len(words) > 1 or (words and (not words[0].isidentifier() or iskeyword(words[0]))):
         raise UsageError("%responses history takes the name of a variable for the items, or nothing")
     if words:
         shell.user_ns[words[0]] = items

@@ -17,7 +17,7 @@ from nbresponses_magics.records import Turn
 from nbresponses_magics.settings import DEFAULTS, environment, read_project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from nbresponses import Client, DemoServer
     from nbresponses.client.stream import ResponseStream
@@ -157,10 +157,26 @@ class Session:
             raise UsageError("--continue: there is no completed answer in this session yet")
         return self.last_completed if options.continue_ else options.previous
 
+    def prices(self) -> Mapping[str, Mapping[str, float]]:
+        """The price table. UsageError where it is none, or lacks a price."""
+        from nbresponses.capture.prices import check_prices
+
+        prices: Mapping[str, Mapping[str, float]] = self.settings.value("prices")
+        try:
+            check_prices(prices)
+        except ValueError as error:
+            raise UsageError(f"Responses.{error}") from None
+        return prices
+
     def remember(self, stream: ResponseStream) -> None:
-        """Note a stream that has ended."""
-        response = stream.response
-        self.turns.append(Turn(stream.request, response))
+        """Note a stream that has ended. A response that was taken up again is the same turn, not another one."""
+        request, response = stream.request, stream.response
+        if not request:
+            earlier = next((turn for turn in self.turns if response.id and turn.response.id == response.id), None)
+            if earlier is not None:
+                request = earlier.request
+                self.turns = [turn for turn in self.turns if turn is not earlier]
+        self.turns.append(Turn(request, response))
         if stream.ending == "completed" and response.id:
             self.last_completed = response.id
         if response.model:

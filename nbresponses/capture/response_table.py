@@ -14,6 +14,7 @@ import numpy as np
 
 from nbresponses.capture.frames import attrs
 from nbresponses.capture.messages import dump_json
+from nbresponses.capture.prices import check_prices, cost_of, price_name
 from nbresponses.capture.rows import NO_NUMBER, well_formed
 from nbresponses.capture.schema import DELTA_KINDS, RESPONSES, USAGE
 from nbresponses.capture.turns import found_turns
@@ -34,7 +35,6 @@ __all__ = ["response_rows", "responses_frame", "usage_frame", "word"]
 
 _ENDINGS = {f"response.{word}": word for word in ("completed", "incomplete", "failed", "cancelled")}
 _ANSWER = "response.output_text.delta"
-_MILLION = 1_000_000
 
 
 class _Facts(msgspec.Struct):
@@ -68,6 +68,7 @@ def response_rows(
     events: EventColumns, prices: Mapping[str, Mapping[str, float]] | None = None, stall: float = 1.0
 ) -> list[dict[str, Any]]:
     """The same as dicts; times in µs."""
+    check_prices(prices or {})
     facts, measure = _response_facts(events), _Measure(events, stall)
     rows = []
     for turn in found_turns(events):
@@ -129,20 +130,10 @@ def _described(facts: _Facts) -> dict[str, Any]:
 
 
 def _cost(row: Mapping[str, Any], prices: Mapping[str, Mapping[str, float]]) -> float | None:
-    """By the price of the model, or of the longest name that its own begins with."""
-    model, asked, answered = row["model"], row["input_tokens"], row["output_tokens"]
-    names = [name for name in prices if model is not None and model.startswith(name)]
-    if not names or asked is None or answered is None:
+    name, asked, answered = price_name(row["model"], prices), row["input_tokens"], row["output_tokens"]
+    if name is None or asked is None or answered is None:
         return None
-    name = max(names, key=len)
-    price, cached = prices[name], row["cached_tokens"] or 0
-    missing = [kind for kind in ("input", "output") if kind not in price]
-    if missing:
-        given = ", ".join(price) or "none"
-        raise ValueError(f"prices: {name!r} has no price for {' and '.join(missing)}; it has {given}")
-    of_cached = price.get("cached_input", price.get("cached", price["input"]))
-    full = (asked - cached) * price["input"] + cached * of_cached
-    return float(full + answered * price["output"]) / _MILLION
+    return cost_of(prices[name], read=asked, cached=row["cached_tokens"] or 0, written=answered)
 
 
 class _Measure:

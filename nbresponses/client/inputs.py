@@ -101,14 +101,14 @@ def _read(path: str | os.PathLike[str], field: str, limit: int) -> bytes:
     place = Path(path).expanduser()
     try:
         about = place.stat()
-        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):  # a folder has an error of its own
-            raise RequestError(field, f"{place} is no file but a device or a pipe, which may never end")
-        if about.st_size > limit:  # before it is read
-            size = about.st_size / 2**20
-            raise RequestError(field, f"{place} has {size:.1f} MB; a request takes {limit / 2**20:.0f} MB")
-        return place.read_bytes()
+        odd = not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode))  # a folder has an error of its own
+        if not odd and about.st_size <= limit:
+            return place.read_bytes()
     except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         raise RequestError(field, f"{place} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if odd:
+        raise RequestError(field, f"{place} is no file but a device or a pipe, which may never end")
+    raise RequestError(field, f"{place} has {about.st_size / 2**20:.1f} MB; a request takes {limit / 2**20:.0f} MB")
 
 
 def _written(write: Callable[[io.BytesIO], Any]) -> bytes:

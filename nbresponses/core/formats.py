@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
@@ -97,6 +97,8 @@ def format_of(wanted: Any) -> Format:
         return wanted
     if isinstance(wanted, Mapping):
         return _given(dict(wanted))
+    if not _is_type(wanted):  # whose value an error is not to tell
+        raise RequestError("text_format", f"a type or a JSON schema is expected, not {type(wanted).__name__}")
     try:
         shape = Shape.of(wanted)
     except Exception as error:  # msgspec's, or any of pydantic's
@@ -109,6 +111,11 @@ def format_of(wanted: Any) -> Format:
         schema |= {"$defs": defs} if defs else {}
     strict_schema = strict(schema)
     return Format(shape, _body(_name_of(wanted), strict_schema or schema, strict=strict_schema is not None), wrapped)
+
+
+def _is_type(value: Any) -> bool:
+    made_by_typing = "typing" in type(value).__module__ or get_origin(value) is not None
+    return value is None or isinstance(value, type) or made_by_typing
 
 
 def _given(schema: dict[str, Any]) -> Format:

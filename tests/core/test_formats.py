@@ -92,8 +92,11 @@ def test_a_schema_goes_out_as_it_is_and_brings_plain_objects() -> None:
     assert format_of({"type": "json_object"}).body == {"type": "json_object"}
     with pytest.raises(RequestError, match="says nothing"):
         format_of({})
-    with pytest.raises(RequestError, match="no schema"):
-        format_of(object())
+    with pytest.raises(RequestError, match=r"no schema can be made of it: builtins\.object"):
+        format_of(object)
+    for value in (object(), ["secret"], "secret", print):  # an error does not tell what a variable holds
+        with pytest.raises(RequestError, match=f"a type or a JSON schema is expected, not {type(value).__name__}$"):
+            format_of(value)
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,48 @@ def test_usage_is_summed_and_priced(cell: Any, loaded: Any) -> None:
     assert usage is not None
     assert "cost: " in out
     assert "without a price: demo-text" in out
+    loaded.run_line_magic("config", "Responses.prices = {'demo': {'input': 1e6, 'output': 0}}")
+    out = cell("%responses usage")[1]
+    assert "begins with: demo-echo by 'demo', demo-text by 'demo'" in out
+    assert "without a price" not in out
+
+
+@pytest.mark.parametrize(
+    ("prices", "text"),
+    [
+        ({"demo": 3}, "'demo' must be a model's name with a table"),
+        ({3: {"input": 1, "output": 1}}, "3 must be a model's name with a table"),
+        ({"demo": {"input": 1}}, "'demo' has no price for output; it has input"),
+        ({"demo": {"inptu": 1}}, "'demo' has no price for input and output; it has inptu"),
+        ({"demo": {"input": "1", "output": 1}}, "input must be a number, 0 or above, not '1'"),
+        ({"demo": {"input": 1, "output": float("nan")}}, "output must be a number, 0 or above, not nan"),
+        ({"demo": {"input": 1, "cached_input": -1, "output": 1}}, "cached_input must be a number, 0 or above, not -1"),
+    ],
+)
+def test_a_price_table_that_is_wrong_prices_nothing(cell: Any, loaded: Any, prices: Any, text: str) -> None:
+    cell("%%responses\nOne.")
+    loaded.user_ns["nan"] = float("nan")
+    loaded.run_line_magic("config", f"Responses.prices = {prices}")
+    for command in ("%responses usage", "%responses df --frame responses"):
+        out = cell(command)[1]
+        assert out.startswith("UsageError: Responses.prices: ")
+        assert text in out
+
+
+def test_a_response_taken_up_again_is_counted_once(cell: Any, loaded: Any) -> None:
+    cell("%%responses --background\nMy name is Ada.")
+    id_ = loaded.user_ns["_responses"].response.id
+    once = cell("%responses usage")[1]
+    cell(f"%responses --resume {id_}")
+    assert loaded.user_ns["_responses"].response.id == id_
+    assert cell("%responses usage")[1] == once
+    cell("%%responses -c\nAnd now?")
+    assert cell("%responses history")[1].startswith("### User\n\nMy name is Ada.\n\n### Assistant")
+
+
+def test_an_id_that_the_server_does_not_know(cell: Any) -> None:
+    out = cell("%responses --resume resp_nobody")[1]
+    assert "this server keeps no response of that id" in out
 
 
 def test_the_conversation_as_markdown_and_as_items(cell: Any, loaded: Any) -> None:
@@ -197,7 +239,8 @@ def test_the_conversation_as_markdown_and_as_items(cell: Any, loaded: Any) -> No
     assert "Something else" not in out
     cell("%responses history items")
     assert [item["role"] for item in loaded.user_ns["items"]] == ["user", "assistant"] * 2
-    assert "takes the name" in cell("%responses history 3")[1]
+    for wrong in ("3", "class", "a.b", "a b"):
+        assert "takes the name" in cell(f"%responses history {wrong}")[1]
 
 
 def test_a_code_block_goes_into_the_next_cell_and_is_not_run(cell: Any, loaded: Any) -> None:
