@@ -29,8 +29,9 @@ export class Tail {
   /** Draw a text, named by `key`; `closed` where nothing will be added; its end as it was written where it is not `seen`. */
   update(key, text, closed, seen = true) {
     const before = this.drawn;
-    if (before?.key === key && before.text === text && before.closed === closed && before.seen === seen) return;
-    if (before?.key !== key || !text.startsWith(before.text)) {
+    const same = before && before.key === key; // a lane that waits for its first answer has no key
+    if (same && before.text === text && before.closed === closed && before.seen === seen) return;
+    if (!same || !text.startsWith(before.text)) {
       this.version += 1;
       this.from = 0;
     }

@@ -183,6 +183,16 @@ def test_text_is_rendered_and_nothing_is_cut(
     assert (words > field) == (scheme == "dark")
 
 
+def test_lanes_that_wait_for_their_turn_are_shown(open_page: Callable[..., WidgetPage], lanes: LaneManager) -> None:
+    running = [lanes[f"writer-{number}"].stream("Write", model="demo-slow") for number in range(18)]
+    opened = open_page()
+    opened.page.wait_for_function("document.querySelectorAll('.nbb-card').length === 18")
+    opened.page.wait_for_function("document.querySelectorAll('.nbb-card[data-state=queued]').length === 2")
+    opened.page.wait_for_function(f'document.querySelector("{card("writer-17")}[data-state=completed]")')
+    assert opened.errors == []
+    assert all(stream.ending == "completed" for stream in running)
+
+
 def test_a_narrow_page_has_one_column(open_page: Callable[..., WidgetPage], lanes: LaneManager, shots: Path) -> None:
     for number in range(3):
         lanes[f"a-rather-long-name-of-a-lane-{number}"].stream("Hello")
