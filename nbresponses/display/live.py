@@ -181,6 +181,8 @@ class LiveView:
     def _snapshot(self) -> dict[str, Any]:
         """All that is known, with its buffers in place: for a page that comes anew."""
         with self._lock:
+            if self._widget is not None:
+                self._send()  # what waits is in the state already: sent later, it would be added to it a second time
             items, buffers = self._state.snapshot(time.monotonic())
             elapsed = self._stream.timing.elapsed(time.monotonic()) if self._stream is not None else None
             return {"n": self._number, "state": self._told | {"elapsed": elapsed}, "items": items, "buffers": buffers}

@@ -61,6 +61,10 @@ class _Sent:
         self.pictures: dict[int, tuple[Picture, dict[str, Any]]] = {}
         self.audio: tuple[str, str] | None = None
 
+    def text(self, part: str) -> str:
+        """A text as far as a page has it."""
+        return _sendable("".join(self.texts[part]).removesuffix(self.held.get(part, "")))
+
 
 class LiveState:
     """One response, as a page knows it. `now` is a `time.monotonic()`; it measures how long reasoning takes."""
@@ -116,7 +120,7 @@ class LiveState:
                 {
                     "key": key,
                     "facts": sent.facts | ({"elapsed": now - begun} if begun is not None else {}),
-                    "texts": [[part, _sendable("".join(pieces))] for part, pieces in sent.texts.items()],
+                    "texts": [[part, sent.text(part)] for part in sent.texts],
                     "notes": sent.notes,
                     "images": images,
                     "audio": [{"mime": sent.audio[0]}, _add(buffers, sent.audio[1])] if sent.audio else None,

@@ -178,6 +178,25 @@ def test_a_page_that_comes_anew_gets_everything(front: Front, events: Any, playe
     assert front.messages[-1][0]["snapshot"]["items"] == snapshot["items"]
 
 
+def test_a_page_that_comes_between_two_messages_gets_each_piece_once(
+    front: Front, events: Any, played: Any, clock: list[float]
+) -> None:
+    stream = played(events(*"abcdefghij"))
+    front.view.start(stream)
+    clock[0] += 5  # one message in 0.09 s from here on
+    text = None
+    for change in stream.changes():
+        front.view.apply([change])
+        if change.delta == "f":
+            snapshot = front.view._widget.get_state()["snapshot"]  # type: ignore[union-attr]
+            (text,) = (text for item in snapshot["items"] for part, text in item["texts"])
+    assert text == "abcdef"
+    clock[0] += 1
+    front.view.tick()
+    later = [op for message in front.numbered if message["n"] > snapshot["n"] for op in message["ops"]]
+    assert text + "".join(op[3] for op in later if op[0] == "add") == "abcdefghij"
+
+
 def test_a_page_that_heard_nothing_for_a_while_gets_what_it_missed(front: Front, events: Any, played: Any) -> None:
     follow(played(events("Hello")), front.view)
     last = front.numbered[-1]["n"]
