@@ -77,6 +77,8 @@ def _decoded(text: Any) -> bytes:
     """The bytes of a base64 text. ValueError says why it is none; line ends within are allowed."""
     if not isinstance(text, str):
         raise ValueError(f"a text is expected, not {type(text).__name__}")  # noqa: TRY004  one kind of error for both
+    if text.startswith("data:"):  # some gateways send the picture as a link
+        text = text.partition(",")[2]
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:

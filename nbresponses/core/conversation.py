@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeBlock", "code_blocks_in", "to_markdown"]
 
-_OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_LINE_END = re.compile(r"\r\n|\n|\r")  # of Markdown; other characters that end lines may stand in code
+_OPENING = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_LIST = re.compile(r" *(?:[-*+]|\d{1,9}[.)])[ \t]")
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "Developer"}
 
 
@@ -25,21 +27,27 @@ class CodeBlock(NamedTuple):
 def code_blocks_in(text: str) -> list[CodeBlock]:
     """The fenced code blocks of a Markdown text, in order. One that was cut off ends with the text.
 
-    A fence ends at one of the same kind that is at least as long (CommonMark, section 4.5).
+    A fence ends at one of the same kind that is at least as long, and what it is indented by is no part of the code
+    (CommonMark, section 4.5). More than three spaces indent a fence in a list only.
     """
     blocks: list[CodeBlock] = []
     lines: list[str] = []
     fence = language = ""
-    for line in text.splitlines():
+    indent, in_list = 0, False
+    for line in _LINE_END.split(text):
         if fence:
-            if re.fullmatch(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*", line):
+            if re.fullmatch(rf" *{re.escape(fence[0])}{{{len(fence)},}}[ \t]*", line):
                 blocks.append(CodeBlock(language, "\n".join(lines)))
                 fence = ""
             else:
-                lines.append(line)
-        elif (begins := _OPENING.fullmatch(line)) is not None:
-            fence, lines = begins[1], []
-            language = begins[2].split()[0] if begins[2].split() else ""
+                lines.append(line[min(indent, len(line) - len(line.lstrip(" "))) :])
+            continue
+        begins = _OPENING.fullmatch(line)
+        if begins is not None and (in_list or len(begins[1]) <= 3):
+            indent, fence, lines = len(begins[1]), begins[2], []
+            language = begins[3].split()[0] if begins[3].split() else ""
+        elif line.strip():
+            in_list = _LIST.match(line) is not None or (in_list and line.startswith(" "))
     return [*blocks, CodeBlock(language, "\n".join(lines))] if fence else blocks
 
 

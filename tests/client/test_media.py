@@ -35,6 +35,12 @@ def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
 GOOD = "iVBORw0KGgo="
 
 
+def test_a_picture_that_a_gateway_sends_as_a_link(tmp_path: Path) -> None:
+    item = {"type": "image_generation_call", "result": f"data:image/png;base64,{GOOD}"}
+    (path,) = Response({"id": "r", "output": [item]}).save_media(tmp_path)
+    assert path.read_bytes() == b"\x89PNG\r\n\x1a\n"
+
+
 def test_what_is_no_media_is_left_out_and_named(tmp_path: Path) -> None:
     output: list[dict[str, Any]] = [
         {"type": "image_generation_call", "result": "not base64!"},

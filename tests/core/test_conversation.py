@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nbresponses.core.conversation import CodeBlock, code_blocks_in, to_markdown
 from nbresponses.core.response import Response
 
@@ -18,6 +20,21 @@ def test_code_blocks() -> None:
     assert code_blocks_in("none `here` and ```inline``` neither") == []
     message = {"type": "message", "content": [{"type": "output_text", "text": text}]}
     assert len(Response({"output": [message]}).code_blocks) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("1. Do:\n\n   ```py\n   if x:\n       y\n\n   ```\n", ["if x:\n    y\n"]),
+        ("10. Do:\n\n    ```py\n    x\n  y\n    ```\n", ["x\ny"]),
+        ("- a\n  - b\n\n    ~~~\n    x\n    ~~~\n    ```\n    y", ["x", "y"]),
+        ("Literally:\n\n    ```\n    x\n    ```", []),
+        ("- a\n\nLiterally:\n\n    ```\n    x\n    ```", []),
+        ("```\r\na = '\u2028\x0c'\r\nb\r\n```\r\n", ["a = '\u2028\x0c'\nb"]),
+    ],
+)
+def test_the_code_is_what_stands_between_the_fences(text: str, code: list[str]) -> None:
+    assert [block.code for block in code_blocks_in(text)] == code
 
 
 def test_calls_with_parsed_arguments() -> None:
