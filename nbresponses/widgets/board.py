@@ -87,7 +87,7 @@ class LaneBoard(Displayed):
         return f"A board of {len(self._state.snapshot()['rows'])} lanes. settle() leaves a static copy here."
 
     def close(self) -> None:
-        """End the board. The lanes go on."""
+        """End the board; a static copy stays in its place. The lanes go on."""
         self._over.set()
         super().close()
 

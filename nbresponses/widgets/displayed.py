@@ -5,6 +5,8 @@ Rules
 2. A page that came later (reloaded, a second window) asks for the whole state, and knows the place no more. Where one
    did, the copy is shown once more, where `settle` is called: it is seen, and saved, in any case.
 3. What was never displayed is shown there too. A widget that has settled shows its copy wherever it is displayed.
+4. `close` leaves the copy in the widget's place too, where there is one: else a page would show nothing there, and a
+   saved file would hold a widget that no kernel knows.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class Displayed(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         self._display_id = f"nbresponses-{secrets.token_hex(8)}"
         self._shown_in: object = None
-        self._displayed = self._opened = self._seen_late = self._settled_here = False
+        self._displayed = self._live = self._opened = self._seen_late = self._settled_here = False
         self._copy: dict[str, str] | None = None
         super().__init__(**traits)
         self._opened = True
@@ -57,14 +59,24 @@ class Displayed(anywidget.AnyWidget):
         the cell that calls this. Called again, it does the same with the same copy, and so nothing where the copy has
         its place.
         """
+        copy = self._leave_copy()
+        self.close()
+        if self._settled_here:
+            self._show(copy)
+
+    def close(self) -> None:
+        """End the widget; a static copy stays in its place."""
+        if self._live:
+            self._leave_copy()
+        super().close()
+
+    def _leave_copy(self) -> dict[str, str]:
         if self._copy is None:
             self._copy = self.static()
             self._settled_here = self._seen_late or not self._displayed
             if self._displayed and _shell() is not None:
                 publish((self._copy, {}), display_id=self._display_id, update=True)
-            self.close()
-        if self._settled_here:
-            self._show(self._copy)
+        return self._copy
 
     def display_once(self) -> None:
         """Display it; if it is this cell's result too, that does not display it again."""
@@ -77,6 +89,7 @@ class Displayed(anywidget.AnyWidget):
         if self.comm is not None and shows_widgets(_shell()):
             shown, _ = self._repr_mimebundle_() or ({}, {})
             data = {**shown, "text/plain": self.summary()}
+            self._live = True
         else:
             data = self._copy or self.static()
         self._show(data, display_id=self._display_id)

@@ -96,7 +96,7 @@ class EventInspector(Displayed):
         return f"An inspector of {len(self._index):,} messages. settle() leaves a static copy here."
 
     def close(self) -> None:
-        """End the inspector. The capture stays as it is."""
+        """End the inspector; a static copy stays in its place. The capture stays as it is."""
         self._over.set()
         super().close()
 

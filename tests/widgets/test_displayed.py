@@ -68,6 +68,33 @@ def test_it_settles_in_its_place_once(notebook: Notebook) -> None:
     assert notebook.taken() == []
 
 
+def test_closed_it_leaves_the_copy_in_its_place(notebook: Notebook) -> None:
+    widget, display_id = shown(notebook)
+    widget.close()
+    assert notebook.taken() == [(COPY, display_id, True)]
+    widget.close()
+    widget.settle()
+    assert notebook.taken() == []
+    late, display_id = shown(notebook)
+    late.get_state()
+    late.close()
+    assert notebook.taken() == [(COPY, display_id, True)]
+    late.settle()
+    assert notebook.taken() == [(COPY, None, False)], "for the page that came late"
+
+
+def test_closed_unseen_it_makes_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for notebook in (Notebook(monkeypatch), Notebook(monkeypatch, widgets=False)):
+        widget = Widget()
+        widget.close()
+        assert (notebook.taken(), widget.made) == ([], 0)
+    widget = Widget()
+    widget._ipython_display_()
+    notebook.taken()
+    widget.close()
+    assert notebook.taken() == [], "the copy is there already"
+
+
 def test_after_a_page_came_late_it_is_shown_where_it_was_asked_for_too(notebook: Notebook) -> None:
     widget, display_id = shown(notebook)
     widget.get_state()  # as a page does that was reloaded
