@@ -63,17 +63,23 @@ def remedy(error: BaseException) -> str | None:
     for key in ("code", "type"):
         if (word := said.get(key)) in _BY_CODE:
             return _BY_CODE[str(word)]
+    if "No tool output found" in str(said.get("message")):
+        return "the answer that this continues waits for results of its calls: start anew, or (on a lane) with --new"
     cause = error.__cause__
     if isinstance(error, Rejected):
-        if error.status == 404 and "/responses/" in (error.url or ""):
-            return "this server keeps no response of that id (any more): was it made here, with --background?"
-        server = "run the cell again; the server has a problem" if error.status >= 500 else None
-        return _BY_STATUS.get(error.status, server)
+        return _by_status(error)
     if isinstance(error, ResponseFailed):
         return "run the cell again"
     if isinstance(error, ResponseCutOff) and isinstance(cause, NBResponsesError):
         return remedy(cause)
     return next((text for kind, text in _BY_KIND if isinstance(error, kind)), None)
+
+
+def _by_status(error: Rejected) -> str | None:
+    if error.status == 404 and "/responses/" in (error.url or ""):
+        return "this server keeps no response of that id (any more): was it made here, with --background?"
+    server = "run the cell again; the server has a problem" if error.status >= 500 else None
+    return _BY_STATUS.get(error.status, server)
 
 
 def _said(error: BaseException) -> dict[str, object]:

@@ -89,3 +89,19 @@ def test_options_that_cannot_be_right_are_refused_before_anything_is_sent(option
         with pytest.raises(RequestError, match=text):
             run_on(server, "sync", [empty], **options)
         assert server.requests == []
+
+
+def test_a_run_that_asyncio_itself_ends_is_in_the_context_of_its_exception() -> None:
+    async def waiting() -> None:
+        """Waits."""
+        await asyncio.sleep(30)
+
+    async def main(server: DemoServer) -> None:
+        async with AsyncClient(base_url=server.base_url) as client, asyncio.timeout(1):
+            await client.run("Go.", model="demo-tools", tools=[waiting])
+
+    with DemoServer(delay=0) as server, pytest.raises(TimeoutError) as caught:
+        asyncio.run(main(server))
+    partial = getattr(caught.value.__context__, "partial", None)
+    assert isinstance(partial, ToolRun)
+    assert (partial.ending, [call.name for call in partial.pending]) == ("interrupted", ["waiting"])

@@ -225,6 +225,16 @@ def test_a_response_taken_up_again_is_counted_once(cell: Any, loaded: Any) -> No
     assert cell("%responses history")[1].startswith("### User\n\nMy name is Ada.\n\n### Assistant")
 
 
+@pytest.mark.parametrize("where", ["", "--lane a "])
+def test_an_answer_whose_calls_nobody_answered_is_not_continued(cell: Any, loaded: Any, where: str) -> None:
+    loaded.user_ns["unanswered"] = [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+    cell("%%responses --json " + where + '\n{"model": "demo-tools", "input": "Go.", "tools": {{unanswered}}}')
+    out = cell(f"%%responses {where or '-c'}\nAnd now?")[1]
+    assert "No tool output found" in out
+    assert "remedy: the answer that this continues waits for results of its calls: start anew" in out
+    assert cell(f"%%responses {where and where + '--new'}\nAnew.")[0].success
+
+
 def test_an_id_that_the_server_does_not_know(cell: Any) -> None:
     out = cell("%responses --resume resp_nobody")[1]
     assert "this server keeps no response of that id" in out
