@@ -163,7 +163,10 @@ def _unknown(block: Unknown) -> str:
 
 def _card(title: Sequence[str], body: Iterable[str]) -> str:
     first, *rest = (html_text(part) for part in title)
-    head = f"<strong>{first}</strong>" + "".join(f'<span style="{styles.BADGE}">{part}</span>' for part in rest if part)
+    badges = [f'<span style="{styles.BADGE}">{part}</span>' for part in rest if part]
+    head = " ".join(
+        [f"<strong>{first}</strong>", *badges]
+    )  # blanks: a page without styles and what is copied have no margins
     inside = "".join(body)
     inside = f'<div style="{styles.INSIDE}">{inside}</div>' if inside else ""
     return f'<div style="{styles.CARD}"><div style="{styles.HEAD}">{head}</div>{inside}</div>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -207,3 +208,10 @@ def test_nothing_is_drawn_that_a_notebook_would_strip() -> None:
     written = bundle(everything, STATUS)["text/html"]
     for name in ("<style", "<script", "<svg", " id=", " class=", " on", "url("):
         assert name not in written.replace("&lt;", "")
+
+
+def test_words_above_a_call_stay_apart_without_styles() -> None:
+    """On a page that takes styles away, and in what a reader copies."""
+    call, _ = ITEMS["call"]
+    words = re.sub("<[^>]+>", "", to_html(blocks({"output": [call]})))
+    assert words.strip().startswith("get_weather function call completed")
