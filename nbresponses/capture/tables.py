@@ -53,13 +53,14 @@ def _apart(name: str, shared: dict[str, Any]) -> str:
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump()
-    return msgspec.to_builtins(value, builtin_types=(), enc_hook=_model)
+    plain = msgspec.to_builtins(value, builtin_types=(), enc_hook=_model)
+    return list(plain) if isinstance(plain, tuple) else plain
 
 
 def _model(value: Any) -> Any:

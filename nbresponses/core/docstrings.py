@@ -9,7 +9,7 @@ __all__ = ["read_docstring"]
 
 _HEADING = re.compile(r"(args|arguments|parameters|params)\s*:?\s*", re.IGNORECASE)
 _OTHER = re.compile(
-    r"(returns?|raises?|yields?|examples?|notes?|see also|warnings?|references|attributes)\s*:?\s*", re.IGNORECASE
+    r"(returns?|raises?|yields?|examples?|notes?|see also|warnings?|references|attributes)\s*:{0,2}\s*", re.IGNORECASE
 )
 _FIELD = re.compile(r":(param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)")
 _GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
@@ -35,6 +35,9 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
             told.append(line)
         elif section == "field" and line.strip():
             parameters[name] = f"{parameters[name]} {line.strip()}".strip()
+        elif section == "google" and line[:1].strip():  # what is not indented is no part of the section
+            section = "text"
+            told.append(line)
         elif section in {"google", "numpy"} and line.strip() and set(line.strip()) != {"-"}:
             name = _parameter(line, section, name, parameters)
     return "\n".join(told).strip(), parameters

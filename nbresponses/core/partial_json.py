@@ -27,8 +27,8 @@ def open_partial(text: str) -> Any:
 
 def _cut(text: str) -> tuple[int, str, str]:
     """(where to cut, the brackets to close, what else ends there)."""
-    stack: list[str] = []
-    safe, open_at_safe = 0, ""
+    stack: list[str] = []  # of open brackets; none opens or closes behind a safe place
+    safe = 0
     key_next = False
     place = 0
     while (token := _TOKEN.match(text, place)) is not None:
@@ -52,14 +52,14 @@ def _cut(text: str) -> tuple[int, str, str]:
         else:
             is_value = not key_next
         if is_value:
-            safe, open_at_safe = place, "".join(stack)
+            safe = place
     in_string = place < len(text) and not key_next
     if not in_string:
-        return safe, _closing(open_at_safe), ""
+        return safe, _closing(stack), ""
     cut = _CUT_ESCAPE.search(text, place)
     escaped = cut is not None and (len(text[: cut.start()]) - len(text[: cut.start()].rstrip("\\"))) % 2 == 0
-    return cut.start() if cut is not None and escaped else len(text), _closing("".join(stack)), '"'
+    return cut.start() if cut is not None and escaped else len(text), _closing(stack), '"'
 
 
-def _closing(opened: str) -> str:
+def _closing(opened: list[str]) -> str:
     return "".join(_CLOSERS[bracket] for bracket in reversed(opened))

@@ -68,3 +68,10 @@ def test_an_answer_as_a_table(serve: Any, client_of: Any, wire: Any) -> None:
         {"room": "A", "title": "T", "year": 1},
         {"room": "A", "title": "U", "year": 2},
     ]
+
+
+def test_a_tuple_of_objects_is_a_table_too(serve: Any, client_of: Any, wire: Any) -> None:
+    raw = serve([wire.UNTIL_CLOSE + wire.answer('{"value": [{"title": "T", "year": 1}]}')])
+    response = client_of(raw).stream("x", model="m", text_format=tuple[Book, ...]).get_final_response()
+    assert response.parsed == (Book(title="T", year=1),)
+    assert response.to_frame().to_dict("records") == [{"title": "T", "year": 1}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -191,6 +192,13 @@ def test_every_beginning_of_a_text_grows_into_the_whole(value: Any, ascii_only: 
         part = open_partial(text[:end])
         assert type(part) is type(value), text[:end]
         assert len(part) <= len(value)
+
+
+def test_a_text_of_open_brackets_is_read_in_linear_time() -> None:
+    began = time.monotonic()
+    for text in ("[" * 200_000, '{"a":' * 100_000):
+        assert open_partial(text) is None  # too deep for any reader
+    assert time.monotonic() - began < 20  # each bracket costs the same; it was minutes
 
 
 def test_an_answer_nested_too_deeply_is_an_invalid_one() -> None:

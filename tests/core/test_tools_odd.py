@@ -11,6 +11,7 @@ import numpy as np
 import pydantic
 import pytest
 
+from nbresponses.core.docstrings import read_docstring
 from nbresponses.core.formats import format_of
 from nbresponses.core.tools import ToolCall, text_of, tool_of
 from nbresponses.core.wire import WireObject
@@ -149,3 +150,8 @@ def test_arguments_that_are_no_object(arguments: Any) -> None:
 )
 def test_results_go_back_as_json_where_they_have_one(value: Any, text: str) -> None:
     assert text_of(value) == text
+
+
+def test_a_docstrings_text_after_a_section_is_not_the_parameters() -> None:
+    told, notes = read_docstring("Adds.\n\nExample::\n\n    add(1)\n\nArgs:\n    a: one\n        more\n\nIt is quick.")
+    assert (told, notes) == ("Adds.\n\nIt is quick.", {"a": "one more"})
