@@ -106,6 +106,19 @@ def test_a_file_saved_in_mid_stream_holds_what_had_come(
         again.end_kernel()
 
 
+def test_a_cell_that_is_moved_shows_what_came(lab: LabPage) -> None:
+    streams(lab, 1)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:move-cell-down')")
+    lab.page.wait_for_function("() => document.querySelector('.nbr-stop')?.checkVisibility()")
+    lab.wait_text(2, "w30 ")
+    lab.page.click(".nbr-stop")
+    lab.page.wait_for_selector(".nbr[data-state=interrupted]")
+    lab.wait(2)
+    lab.page.wait_for_timeout(1000)  # the settled output, which does not reach the cell, has been sent
+    assert "w30 " in lab.text(2)
+    assert "Still streaming" not in lab.text(2), "that is in the file, and covered"
+
+
 def test_a_page_reloaded_beside_a_busy_kernel_shows_what_was_saved(lab: LabPage) -> None:
     streams(lab, 1, "w300 ")
     lab.save()
