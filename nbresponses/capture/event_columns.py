@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -254,24 +255,34 @@ class EventColumns:
     def _texts(self) -> pa.ChunkedArray:
         chunks = list(self._deltas)
         ends = np.cumsum([0, *map(len, chunks)])
-        for row, text in self._repaired().items():
-            number = int(np.searchsorted(ends, row, side="right")) - 1
+        repaired = self._repaired()
+        numbers = np.searchsorted(ends, list(repaired), side="right") - 1
+        for number in np.unique(numbers).tolist():
             texts = chunks[number].to_pylist()
-            texts[row - int(ends[number])] = text
+            for row in compress(repaired, numbers == number):
+                texts[row - int(ends[number])] = repaired[row]
             chunks[number] = pa.array(texts, pa.large_string())
         return pa.chunked_array(chunks, pa.large_string())
 
     def _repaired(self) -> dict[int, str]:
         halves = dict(self.halves)
-        parts = [self.column(name) for name in _PART] if halves else []
         rows = sorted(halves)
+        following = self._following(rows) if rows else {}
         for row in rows:
-            same = np.logical_and.reduce([part[row + 1 : rows[-1] + 1] == part[row] for part in parts])
-            following = row + 1 + int(same.argmax()) if same.any() else row
-            if halves[row][-1:] in _HIGH and following in halves and halves[following][:1] in _LOW:
-                halves[row] += halves[following][0]
-                halves[following] = halves[following][1:]
+            after = following.get(row)
+            if halves[row][-1:] in _HIGH and after in halves and halves[after][:1] in _LOW:
+                halves[row] += halves[after][0]
+                halves[after] = halves[after][1:]
         return {row: well_formed(text) for row, text in halves.items()}
+
+    def _following(self, rows: list[int]) -> dict[int, int]:
+        """For each of these rows that of the next piece of the same text, up to the last of them."""
+        parts = [self.column(name, rows[0], rows[-1] + 1) for name in _PART]
+        order = np.lexsort(parts)
+        wanted = np.logical_and.reduce([part[order[1:]] == part[order[:-1]] for part in parts])
+        wanted &= np.isin(order[:-1], np.array(rows) - rows[0])
+        before, after = order[:-1][wanted] + rows[0], order[1:][wanted] + rows[0]
+        return dict(zip(before.tolist(), after.tolist(), strict=True))
 
     def response_numbers(self) -> NDArray[np.int32]:
         """For each row the number of the response in progress on its lane, -1 where there is none."""

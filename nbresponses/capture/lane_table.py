@@ -43,7 +43,9 @@ def lanes_frame(events: EventColumns) -> pd.DataFrame:
     for request in asked(events):
         requests[request.lane].append(request)
     of_rows = {words[number] if number >= 0 else None: rows for number, rows in _grouped(lanes)}
-    responses, lineage = response_rows(events), _lineage_rows(events)
+    listed = response_rows(events)
+    responses, lineage = _by_lane(listed), _by_lane(_lineage_rows(events, listed))
+    sizes = events.column("bytes")
     rows = []
     for lane in dict.fromkeys([*of_rows, *requests]):
         own, sent = of_rows.get(lane, np.empty(0, np.intp)), requests.get(lane, [])
@@ -52,13 +54,13 @@ def lanes_frame(events: EventColumns) -> pd.DataFrame:
             {
                 "lane": lane,
                 "requests": len(sent),
-                **_of_lane([row for row in responses if row["lane"] == lane]),
-                "forked_from": _origin([row for row in lineage if row["lane"] == lane], lane),
+                **_of_lane(responses.get(lane, [])),
+                "forked_from": _origin(lineage.get(lane, []), lane),
                 "started": min(at) + events.began,
                 "ended": max(at) + events.began,
                 "sent_bytes": sum(len(request.payload) for request in sent),
                 "events": len(own),
-                "bytes": int(events.column("bytes")[own].sum()),
+                "bytes": int(sizes[own].sum()),
             }
         )
     rows.sort(key=lambda row: row["started"])
@@ -70,6 +72,13 @@ def _grouped(numbers: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.intp]
     for rows in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
         if len(rows):
             yield int(numbers[rows[0]]), rows
+
+
+def _by_lane(rows: list[dict[str, Any]]) -> dict[str | None, list[dict[str, Any]]]:
+    found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["lane"]].append(row)
+    return found
 
 
 def _of_lane(responses: list[dict[str, Any]]) -> dict[str, Any]:
@@ -108,22 +117,23 @@ class _Link(NamedTuple):
 
 def lineage_frame(events: EventColumns) -> pd.DataFrame:
     """One row per response, parents before their children: `schema.LINEAGE`."""
-    return frame_of_rows(LINEAGE, _lineage_rows(events), attrs("lineage", events))
+    return frame_of_rows(LINEAGE, _lineage_rows(events, response_rows(events)), attrs("lineage", events))
 
 
-def _lineage_rows(events: EventColumns) -> list[dict[str, Any]]:
+def _lineage_rows(events: EventColumns, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     turns = {turn.response_id: turn for turn in found_turns(events) if turn.response_id is not None}
-    responses = {row["response_id"]: row for row in response_rows(events)}
+    responses = {row["response_id"]: row for row in listed}
     links = dict(_links(events, turns.values(), responses))
     children: dict[str | None, list[str]] = defaultdict(list)
+    firsts: dict[tuple[str | None, str | None], str] = {}  # (parent, lane) → the first that continues it there
     for id_, link in links.items():
         children[link.parent if link.parent in links else None].append(id_)
+        firsts.setdefault((link.parent, turns[id_].lane), id_)
     times = events.column("time") + events.began
     rows = []
     for id_, root, depth in _walked(children, links):
         link, turn = links[id_], turns[id_]
         parent = turns.get(link.parent) if link.parent is not None else None
-        first = next((child for child in children.get(link.parent, ()) if turns[child].lane == turn.lane), id_)
         rows.append(
             {
                 "response_id": id_,
@@ -133,7 +143,7 @@ def _lineage_rows(events: EventColumns) -> list[dict[str, Any]]:
                 "lane": turn.lane,
                 "parent_lane": parent.lane if parent is not None else None,
                 "continued_by": link.how,
-                "fork": parent is not None and (parent.lane != turn.lane or first != id_),
+                "fork": parent is not None and (parent.lane != turn.lane or firsts[link.parent, turn.lane] != id_),
                 "children": len(children.get(id_, ())),
                 "ending": responses[id_]["ending"],
                 "started": (turn.asked.time + events.began) if turn.asked is not None else int(times[turn.rows[0]]),

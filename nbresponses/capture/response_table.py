@@ -6,8 +6,10 @@ foreign capture) it is the first event.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from nbresponses.capture.turns import Turn
 
 __all__ = ["response_rows", "responses_frame", "usage_frame", "word"]
+
+T = TypeVar("T")
 
 _ENDINGS = {f"response.{word}": word for word in ("completed", "incomplete", "failed", "cancelled")}
 _ANSWER = "response.output_text.delta"
@@ -196,12 +200,12 @@ class _Notes:
 
     def __init__(self, events: EventColumns) -> None:
         self._endings: dict[str | None, list[tuple[int, str]]] = defaultdict(list)
-        self._replies: list[tuple[int, int]] = []
+        self._replies: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
         for other in events.others:
             if other.channel.direction != "note":
                 continue
             if other.channel.kind == "status":
-                self._replies.append((other.row, other.time))
+                self._replies[other.channel.lane].append((other.row, other.time))
             elif other.channel.kind == "ended":
                 self._endings[other.channel.lane].append((other.row, str(_noted(other.payload, "ending"))))
             elif other.channel.kind == "closed":  # by the connection: what was in progress on it is cut off
@@ -209,17 +213,27 @@ class _Notes:
 
     def ending(self, turn: Turn) -> str | None:
         """What was noted after the turn's last event; a note without a lane is everyone's. Another turn cuts it off."""
-        last = int(turn.rows[-1])
-        noted = self._endings.get(turn.lane) or self._endings.get(None, [])
-        found = next(((row, ending) for row, ending in noted if row > last), None)
+        noted = _of_lane(self._endings, turn.lane)
+        place = bisect_right(noted, int(turn.rows[-1]), key=_row)
+        found = noted[place] if place < len(noted) else None
         if turn.until is not None and (found is None or found[0] > turn.until):
             return "cut_off"
         return found[1] if found is not None else None
 
     def first_byte(self, turn: Turn, start: int) -> int | None:
-        first = int(turn.rows[0])
-        times = [time for row, time in self._replies if row <= first and time >= start]
-        return times[-1] - start if times and turn.asked is not None else None
+        """When the latest reply before its first event began to come."""
+        replies = _of_lane(self._replies, turn.lane)
+        place = bisect_right(replies, int(turn.rows[0]), key=_row)
+        time = replies[place - 1][1] if place and turn.asked is not None else None
+        return time - start if time is not None and time >= start else None
+
+
+_row = itemgetter(0)
+
+
+def _of_lane(noted: dict[str | None, list[T]], lane: str | None) -> list[T]:
+    """What was noted on a lane; where nothing was, what was noted without one."""
+    return noted.get(lane) or noted.get(None, [])
 
 
 def _noted(payload: bytes, name: str) -> Any:

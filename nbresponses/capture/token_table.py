@@ -80,18 +80,20 @@ def alternatives_frame(events: EventColumns) -> pd.DataFrame:
     places: list[_Place] = []
     ranks: list[int] = []
     alternatives: list[_Alternative] = []
+    chosen: list[bool] = []
     for place in _places(events):
-        ranked = _ranked(place.token.top_logprobs or ())
+        ranked, rank = _ranked(place.token.top_logprobs or ()), _rank(place.token)
         places += [place] * len(ranked)
         ranks += range(1, len(ranked) + 1)
         alternatives += ranked
+        chosen += [number == rank for number in range(1, len(ranked) + 1)]
     data = {
         **_where(events, places),
         "rank": ranks,
         "token": [each.token for each in alternatives],
         "logprob": [each.logprob for each in alternatives],
         "probability": [_probability(each.logprob) for each in alternatives],
-        "chosen": [rank == _rank(place.token) for rank, place in zip(ranks, places, strict=True)],
+        "chosen": chosen,
     }
     return typed_frame(ALTERNATIVES, data, attrs("alternatives", events))
 
@@ -184,11 +186,18 @@ def _entropy(alternatives: Sequence[_Alternative]) -> float | None:
 
 
 def _ranked(alternatives: Sequence[_Alternative]) -> list[_Alternative]:
-    return sorted(alternatives, key=lambda each: -math.inf if each.logprob is None else each.logprob, reverse=True)
+    return sorted(alternatives, key=_order, reverse=True)
+
+
+def _order(alternative: _Alternative) -> float:
+    return -math.inf if alternative.logprob is None else alternative.logprob
 
 
 def _rank(token: _Token) -> int | None:
-    ranks = [rank for rank, each in enumerate(_ranked(token.top_logprobs or ()), 1) if each.token == token.token]
+    tops = token.top_logprobs or ()
+    same = [each for each in tops if each.token == token.token]
     # Pieces of a character can look the same; then the logarithm tells which one it was.
-    same = [rank for rank in ranks if _ranked(token.top_logprobs or ())[rank - 1].logprob == token.logprob]
-    return next(iter(same or ranks), None)
+    chosen = next((each for each in same if each.logprob == token.logprob), None)
+    if chosen is None:
+        chosen = max(same, key=_order, default=None)
+    return None if chosen is None else 1 + next(n for n, each in enumerate(_ranked(tops)) if each is chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -102,6 +103,38 @@ def test_frames_can_be_asked_for_while_a_stream_comes_in() -> None:
     assert counts == sorted(counts)
     assert counts[-1] == 30_008
     assert capture.deltas()["start"].is_monotonic_increasing
+
+
+def halves_of_characters(count: int, new_tape: type) -> Capture:
+    tape = new_tape().created(0)
+    for number in range(count):
+        tape.text(number / 1000, "\ud83d" if number % 2 == 0 else "\udcbb")
+    return tape.capture
+
+
+def many_lanes(count: int, new_tape: type) -> Capture:
+    tape = new_tape()
+    for number in range(count):
+        lane = f"lane {number}"
+        tape.sent(number, lane, **({"previous_response_id": "r0"} if number else {}))
+        tape.created(number + 0.1, f"r{number}", lane).ended(number + 0.2, f"r{number}", lane)
+    return tape.capture
+
+
+@pytest.mark.parametrize(
+    ("make", "frame", "count"), [(halves_of_characters, "deltas", 1000), (many_lanes, "lanes", 500)]
+)
+def test_six_times_as_much_takes_about_six_times_as_long(make, frame: str, count: int, new_tape) -> None:
+    took = {}
+    for size in (count, 6 * count):
+        capture, rounds = make(size, new_tape), []
+        for _ in range(2):
+            capture.forget_columns()
+            start = time.perf_counter()
+            getattr(capture, frame)()
+            rounds.append(time.perf_counter() - start)
+        took[size] = min(rounds)
+    assert took[6 * count] < 18 * took[count], took  # 36 where all is compared with all
 
 
 @pytest.mark.slow
