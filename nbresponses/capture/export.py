@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,15 +13,19 @@ if TYPE_CHECKING:
 
 __all__ = ["concat_frames", "naive_times", "write_csv"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  read as formulas too  # fmt: skip
+_FORMULA = re.compile(
+    r"[\s\ufeff\u200b-\u200f\u2060\x00-\x1f]*[=+\-@＝＋－＠]|[\t\r\n]"  # noqa: RUF001  read as formulas too
+)
+"""How a text begins that a spreadsheet may run; some leave out blanks, and what is not seen, before they look."""
 
 
 def write_csv(frame: pd.DataFrame, target: str | PathLike[str] | IO[str], *, spreadsheet: bool = True) -> None:
     """Write a frame as CSV, UTF-8, one header line, no index. All texts are quoted, so line ends in them survive.
 
     `spreadsheet` (the default) puts an apostrophe before texts that a spreadsheet would run as a formula (those that
-    begin with = + - @, a tab or a line end): what a model wrote must not run when the file is opened. Switch it off for
-    programs that should read the very same texts. Numbers are written as numbers either way.
+    begin with = + - @, also after blanks, or with a tab or a line end), names of columns included: what a model wrote
+    must not run when the file is opened. Switch it off for programs that should read the very same texts. Numbers are
+    written as numbers either way.
     """
     import csv
 
@@ -30,13 +35,27 @@ def write_csv(frame: pd.DataFrame, target: str | PathLike[str] | IO[str], *, spr
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    texts = frame.select_dtypes(include=["str", "category"])
-    return frame.assign(**{str(name): _harmless(column) for name, column in texts.items()})
+    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype, is_timedelta64_dtype
+
+    def holds_texts(dtype: Any) -> bool:
+        kinds = (is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype, is_timedelta64_dtype)
+        return not any(is_kind(dtype) for is_kind in kinds)
+
+    harmless = frame.copy(deep=False)
+    for place, dtype in enumerate(frame.dtypes):  # by place: two columns can have one name
+        if holds_texts(dtype):
+            harmless.isetitem(place, _harmless(frame.iloc[:, place]))
+    harmless.columns = [_harmless_text(name) for name in frame.columns]
+    return harmless
 
 
-def _harmless(column: pd.Series[Any]) -> pd.Series[Any]:
-    texts = column.astype("str")
-    return texts.mask(texts.str.startswith(_FORMULA).fillna(False).astype(bool), "'" + texts)
+def _harmless(column: pd.Series[Any]) -> Any:
+    texts = column if column.dtype == object else column.astype("str")
+    return texts.map(_harmless_text, na_action="ignore")
+
+
+def _harmless_text(value: Any) -> Any:
+    return "'" + value if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def naive_times(frame: pd.DataFrame) -> pd.DataFrame:

@@ -42,13 +42,14 @@ class Quantiles:
         return float(self.values[min(place, len(below) - 1)])
 
     @classmethod
-    def joined(cls, summaries: Iterable[Quantiles]) -> Quantiles:
-        """One summary of all."""
+    def joined(cls, summaries: Iterable[Quantiles], *, exact: bool = False) -> Quantiles:
+        """One summary of all; `exact` keeps all their values."""
         listed = list(summaries)
         values = np.concatenate([np.empty(0), *(summary.values for summary in listed)])
         weights = np.concatenate([np.empty(0), *(summary.weights for summary in listed)])
         order = np.argsort(values, kind="stable")
-        return cls(values[order], weights[order]).thinned(_MOST, 2 * POINTS)
+        whole = cls(values[order], weights[order])
+        return whole if exact else whole.thinned(_MOST, 2 * POINTS)
 
     def thinned(self, most: int, points: int) -> Quantiles:
         """A summary of this one with `points` values, if it has more than `most`."""

@@ -149,6 +149,8 @@ class Redaction:
         if name in _IDS:
             return self.other(value)
         is_word = name in _WORDS or (name == "code" and "message" in beside)
+        if name == "reason" and "approve" in beside:  # a user's own words
+            is_word = False
         if is_word and (_WORD.fullmatch(value) or _SIZE.fullmatch(value)):
             return value
         if name == "arguments":

@@ -122,7 +122,7 @@ RESPONSES = (
     Column("ending", "str", "", "How it ended: `completed`, `failed`, `cut_off` …; null while it runs."),
     Column("previous_response_id", "str", "", "The response it continues."),
     Column("started", TIME, "", "When the request was sent; the first event where none was recorded."),
-    Column("to_first_byte", SPAN, "", "From the start to the answer's headers; null over a WebSocket."),
+    Column("to_first_byte", SPAN, "", "From the start to the answer's headers; null on lanes."),
     Column("to_first_event", SPAN, "", "From the start to the first event."),
     Column("to_first_token", SPAN, "", "From the start to the first piece of any text, reasoning included."),
     Column("to_first_text", SPAN, "", "From the start to the first piece of answer text."),

@@ -7,6 +7,7 @@ taken. In memory quantiles are exact; on Dask they are within half a percent in 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,7 @@ from nbresponses.capture.schema import SUMMARY
 from nbresponses.capture.typed import frame_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from nbresponses.capture.comparing import HasCapture
     from nbresponses.capture.event_columns import EventColumns
 
 __all__ = ["Part", "summarize"]
@@ -74,9 +74,9 @@ class Part:
         times = {key: summaries for key, summaries in self.times.items() if wanted(key[0])}
         return Part(numbers, longest, defaultdict(list, times))
 
-    def condensed(self) -> Part:
-        """The same with one summary of each time."""
-        times = {key: [Quantiles.joined(summaries)] for key, summaries in self.times.items()}
+    def condensed(self, *, exact: bool = False) -> Part:
+        """The same with one summary of each time; an `exact` one keeps all values."""
+        times = {key: [Quantiles.joined(summaries, exact=exact)] for key, summaries in self.times.items()}
         return Part(self.numbers, self.longest, defaultdict(list, times))
 
     def add_responses(self, frame: pd.DataFrame, *, exact: bool) -> None:
@@ -111,18 +111,32 @@ def _whole(spans: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     return spans.to_numpy("m8[us]").view(np.int64)
 
 
-def summarize(record: Capture | Iterable[Capture] | Scan) -> pd.DataFrame:
+def summarize(record: Capture | HasCapture | Iterable[Capture] | Scan) -> pd.DataFrame:
     """One row per model and day: `schema.SUMMARY`, in order of both.
 
-    `record` is a capture, several (`load`), or a `scan`, which Dask computes where it computes (with the client that is
-    in force, else here). A response belongs to the UTC day on which it started.
+    `record` is a capture, a stream, several (`load`), or a `scan`, which Dask computes where it computes (with the
+    client that is in force, else here). A response belongs to the UTC day on which it started.
     """
     if isinstance(record, Scan):
         return _table(_scanned(record))
     part = Part()
-    for capture in [record] if isinstance(record, Capture) else record:
+    for capture in _captures(record):
         capture.with_columns(lambda events: part.add_columns(events, exact=True))
-    return _table(part.condensed())
+    return _table(part.condensed(exact=True))
+
+
+def _captures(record: Any) -> list[Capture]:
+    """What there is to sum up, in memory. TypeError for anything else."""
+    if isinstance(record, Capture):
+        return [record]
+    kept = getattr(record, "capture", None)  # a stream's
+    listed = [kept] if isinstance(kept, Capture) else None
+    if listed is None and isinstance(record, Iterable) and not isinstance(record, (str, bytes, pd.DataFrame)):
+        listed = list(record)
+    if listed is None or not all(isinstance(each, Capture) for each in listed):
+        given = f"{type(record).__name__} {record!r}" if isinstance(record, str) else type(record).__name__
+        raise TypeError(f"a capture, a stream, several captures (load) or a scan can be summed up, not {given}")
+    return listed
 
 
 def _table(part: Part) -> pd.DataFrame:

@@ -7,6 +7,7 @@ the input of a later request. Free-form values stay JSON text: their keys never 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbresponses.capture.found_items import found_items
@@ -45,7 +46,7 @@ _RUN_BY_SERVER = frozenset(
 )
 _OWN = frozenset({"function_call", "custom_tool_call"})
 """Calls whose results come from the client."""
-_DATA_URL = "data:"
+_DATA_URL = re.compile(r"data:([^,\s]*);base64,")
 _STREAMED = tuple(
     f"response.{name}"
     for name in (
@@ -213,8 +214,8 @@ def _stripped(value: Any) -> Any:
 
 
 def _without_data(text: str) -> str:
-    head, comma, data = text.partition(",") if text.startswith(_DATA_URL) else (text, "", "")
-    return f"[{head.removeprefix(_DATA_URL).removesuffix(';base64')}, {len(data) * 3 // 4} bytes]" if comma else text
+    found = _DATA_URL.match(text)
+    return f"[{found[1]}, {(len(text) - found.end()) * 3 // 4} bytes]" if found is not None else text
 
 
 def _is_json(text: str) -> bool:

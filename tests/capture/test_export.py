@@ -6,6 +6,7 @@ import csv
 import io
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,33 @@ def test_formulas_are_disarmed_in_texts_and_categories(begin: str, cells) -> Non
     assert cells(again, "kind") == [f"'{begin}k", "k", None]
     assert again["number"].tolist() == [-1.5, 2.0, 3.0]
     pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize("hidden", [" ", "\u00a0", "\u200b", "\ufeff", "\x00", "\x0b"])
+def test_what_a_spreadsheet_does_not_see_hides_no_formula(hidden: str) -> None:
+    target = io.StringIO()
+    write_csv(pd.DataFrame({"text": [f"{hidden}=1", f"{hidden}x"]}), target)
+    assert target.getvalue() == f'"text"\n"\'{hidden}=1"\n"{hidden}x"\n'
+
+
+def test_formulas_are_disarmed_in_every_kind_of_text_and_in_names_of_columns() -> None:
+    frame = pd.DataFrame({"=name()": ["x"], "string": pd.array(["=1"], dtype="string"), "any": [["x"]]})
+    frame["mixed"] = pd.Series(["=1"], dtype=object)
+    frame["arrow"] = pd.array(["=1"], dtype=pd.ArrowDtype(pa.string()))
+    frame["whole"] = pd.array([-1], dtype="Int64")
+    frame["yes"] = pd.array([True], dtype="boolean")
+    frame["span"] = pd.to_timedelta([-1], unit="s")
+    target = io.StringIO()
+    write_csv(frame, target)
+    head, row = csv.reader(io.StringIO(target.getvalue()))
+    assert head[0] == "'=name()"
+    assert row == ["x", "'=1", "['x']", "'=1", "'=1", "-1", "True", "-1 days +23:59:59"]
+
+
+def test_columns_of_the_same_name_are_disarmed_each_by_itself() -> None:
+    target = io.StringIO()
+    write_csv(pd.DataFrame([["=1", "-2"]], columns=["a", "a"]), target)
+    assert target.getvalue() == '"a","a"\n"\'=1","\'-2"\n'
 
 
 def test_csv_goes_to_a_path_as_utf8(tmp_path) -> None:
@@ -75,7 +103,8 @@ def test_every_text_comes_back_from_csv(rows) -> None:
         again = list(csv.reader(io.StringIO(target.getvalue(), newline="")))
         assert again[0] == ["text", "number"]
         for (text, number), (cell, digits) in zip(rows, again[1:], strict=True):
-            formula = spreadsheet and (text or "").startswith(_FORMULA)
+            formula = spreadsheet and _FORMULA.match(text or "")
             assert cell == (f"'{text}" if formula else text or "")
             assert int(digits) == number
-            assert not spreadsheet or not cell.startswith(_FORMULA)
+            assert not spreadsheet or not cell.lstrip().startswith(("=", "+", "-", "@"))
+            assert not spreadsheet or not cell.startswith(("\t", "\r", "\n"))

@@ -225,6 +225,13 @@ def test_an_output_item_that_names_the_call_is_its_result(tape, cells) -> None:
     assert cells(frame, "answered_by") == ["server"]
 
 
+@pytest.mark.parametrize("said", ["data: 5, 6, 7", "data:5,6", "data:text/plain,as it is", "data: x;base64, y"])
+def test_a_result_that_only_begins_like_a_data_url_is_kept_as_it_is(tape, said: str) -> None:
+    tape.created(0).done(1, 0, "function_call", call_id="c", name="f", arguments="{}").ended(2)
+    tape.sent(3, input=[{"type": "function_call_output", "call_id": "c", "output": said}])
+    assert tape.capture.tools()["result"].tolist() == [said]
+
+
 def test_pictures_in_results_are_told_by_type_and_size(tape, cells) -> None:
     picture = f"data:image/png;base64,{b64(png())}"
     tape.created(1).done(2, 0, "function_call", call_id="c", name="shot", arguments="{}")

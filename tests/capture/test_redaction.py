@@ -86,6 +86,14 @@ def test_no_field_lets_a_secret_through(type_, fields) -> None:
     assert len(capture.redacted()) == len(capture)
 
 
+def test_the_reason_of_an_approval_is_a_users_own_and_that_of_an_ending_is_the_servers(tape) -> None:
+    answer = {"type": "mcp_approval_response", "approval_request_id": "a", "approve": False, "reason": "confidential"}
+    tape.sent(0, input=[answer]).created(1).ended(2, how="incomplete", incomplete_details={"reason": "content_filter"})
+    texts = [message.text for message in tape.capture.redacted()]
+    assert "confidential" not in "".join(texts)
+    assert "content_filter" in texts[-1]
+
+
 def test_words_of_the_api_stay_and_texts_keep_their_length(tape) -> None:
     fields = {
         "status": "completed",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from nbresponses import Captures, load, scan, summarize
 from nbresponses.capture import schema
+from nbresponses.capture.messages import Message
 from nbresponses.errors import MissingExtra
 
 dask = pytest.importorskip("dask")
@@ -153,6 +156,29 @@ def test_quantiles_endings_and_stalls(tape) -> None:
     assert row["gap_p50"].total_seconds() == 24.5
     assert row["longest_gap"].total_seconds() == 100
     assert row["stalls"] == 100 + 2 * 49  # the gaps of the first are shorter
+
+
+def test_quantiles_in_memory_are_exact_however_many_values(tape) -> None:
+    tape.created(0, model="m")
+    spans = np.random.default_rng(7).lognormal(9, 1, 40_000).astype(int)
+    payload = b'{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}'
+    at = np.cumsum(spans) / 1e6
+    tape.capture.add([Message(each, "in", "event", "sse", None, None, payload) for each in at.tolist()])
+    [row] = summarize(tape.capture).to_dict("records")
+    gaps = tape.capture.deltas()["gap"].dropna()
+    for label, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        assert (gaps <= row[f"gap_{label}"]).sum() >= share * len(gaps) > (gaps < row[f"gap_{label}"]).sum()
+
+
+def test_a_stream_and_its_capture_are_summed_up_alike(tape) -> None:
+    stream = SimpleNamespace(capture=tape.created(0, model="m").ended(1).capture)
+    pd.testing.assert_frame_equal(summarize(stream), summarize(stream.capture))
+
+
+@pytest.mark.parametrize("wrong", ["captures/*.jsonl", 3, None, [3], pd.DataFrame()])
+def test_what_cannot_be_summed_up_is_named(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"a scan can be summed up, not (str 'captures|int|NoneType|list|DataFrame)"):
+        summarize(wrong)
 
 
 def test_a_summary_of_nothing_has_its_columns(tape) -> None:

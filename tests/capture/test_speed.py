@@ -108,7 +108,7 @@ def test_frames_can_be_asked_for_while_a_stream_comes_in() -> None:
 def halves_of_characters(count: int, new_tape: type) -> Capture:
     tape = new_tape().created(0)
     for number in range(count):
-        tape.text(number / 1000, "\ud83d" if number % 2 == 0 else "\udcbb")
+        tape.text(number / 1000, "\ud83d\udcbb"[number % 2])
     return tape.capture
 
 
