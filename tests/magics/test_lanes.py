@@ -137,6 +137,20 @@ def test_the_table_of_lanes(loaded: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert "websocket: 0 of 16 in flight, 1 of 32 names" in table
 
 
+def test_the_board_of_lanes(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(words: str) -> str:
+        loaded.run_line_magic("responses", words)
+        return capsys.readouterr().out
+
+    assert "No lane has been used" in told("board")
+    with pytest.raises(UsageError, match="no lane board is shown"):
+        loaded.run_line_magic("responses", "board settle")
+    run(loaded, "-m demo-echo --lane planner -q", "one")
+    assert "Demo turn 1: one" in told("board"), "a terminal gets the static copy"
+    run(loaded, "-m demo-echo --lane planner -q", "two")
+    assert "Demo turn 2: two" in told("board settle")
+
+
 def test_the_lanes_settings_reach_the_connection(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
     loaded.run_line_magic("config", "Responses.lanes = {'transport': 'http'}")
     assert run(loaded, "-m demo-echo --lane a -q", "one").ending == "completed"
