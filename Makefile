@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TESTS ?= tests
 # A process for each core, up to four; a file's tests stay together, and only one process drives the browser.
-PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .PHONY: demo test test-full check format bench notebooks docs reference picture js dist chromium clean
 .DEFAULT_GOAL := demo

@@ -69,6 +69,11 @@ def copy_notebooks(_app: Sphinx, _config: object) -> None:
         (copies / path.name).write_text(text, encoding="utf-8")
 
 
+def link_to_copies(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """A link to `../notebooks/x.ipynb`, which readers of the repository follow, leads to the copy beside the pages."""
+    source[0] = source[0].replace("](../notebooks/", "](notebooks/")
+
+
 def plain_prompts(_app: Sphinx, page: nodes.document) -> None:
     """The cell of a magic is text, not Python."""
     for block in page.findall(nodes.literal_block):
@@ -78,4 +83,5 @@ def plain_prompts(_app: Sphinx, page: nodes.document) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", copy_notebooks)
+    app.connect("source-read", link_to_copies)
     app.connect("doctree-read", plain_prompts)
