@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import pandas as pd
@@ -126,6 +126,8 @@ def compare(
     probabilities), "words", or "pieces" (as they arrived); None: tokens where both have them, else words. Raises
     ValueError for tokens or pieces that don't make up the whole text.
     """
+    if by not in {None, *get_args(By)}:
+        raise ValueError(f"by: {by!r} is none of {', '.join(get_args(By))}")
     records = [_opened(each) for each in (a, b)]
     texts = tuple("\n\n".join(answers(record)) for record in records)
     chosen = by or ("tokens" if all(_tokens(*each, "tokens") is not None for each in _zip(records, texts)) else "words")
@@ -148,7 +150,10 @@ def _opened(given: Capture | HasCapture | str | os.PathLike[str]) -> Capture:
         capture = Capture.load(given)
         capture.source = os.fspath(given)
         return capture
-    return given.capture
+    kept = getattr(given, "capture", None)
+    if not isinstance(kept, Capture):
+        raise TypeError(f"a capture, a stream or a capture file can be compared, not {type(given).__name__}")
+    return kept
 
 
 def _zip(records: Sequence[Capture], texts: Sequence[str]) -> list[tuple[Capture, str]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from nbresponses.capture.event_columns import EventColumns
 
-__all__ = ["MODEL", "NO_MODEL", "STORED", "Places", "Written", "write_columns", "write_files"]
+__all__ = ["MODEL", "NO_MODEL", "STORED", "Places", "Written", "path_name", "write_columns", "write_files"]
 
 MODEL = "model"
 NO_MODEL = "__HIVE_DEFAULT_PARTITION__"
@@ -85,7 +85,7 @@ def write_columns(
     payloads: list[bytes] | None = None,
 ) -> Written:
     """The frames of one capture → a dataset. `frames` are names (None: all); with `payloads` the events have them."""
-    names = list(STORED if frames is None else frames)
+    names = list(STORED if frames is None else [frames] if isinstance(frames, str) else frames)
     unknown = set(names) - set(STORED)
     if unknown:
         raise ValueError(f"frames: no frame is called {', '.join(sorted(unknown))}; there are {', '.join(STORED)}")
@@ -116,7 +116,7 @@ def _parts(name: str, events: EventColumns, payloads: list[bytes] | None) -> Ite
 def _write(frame: pd.DataFrame, places: Places, root: Path, source: str, numbers: Counter[Path]) -> Iterator[Path]:
     """Write rows where they lie. `numbers` counts the files of each place."""
     for (date, model), rows in places.of(frame):
-        folder = root / f"date={date}" / f"{MODEL}={_path_name(model)}"
+        folder = root / f"date={date}" / f"{MODEL}={path_name(model)}"
         folder.mkdir(parents=True, exist_ok=True)
         for first in range(0, len(rows), _ROWS):
             part = frame.take(rows[first : first + _ROWS])
@@ -191,7 +191,7 @@ def _date(microseconds: int) -> str:
     return str(np.datetime64(microseconds, "us").astype("M8[D]"))
 
 
-def _path_name(model: str | None) -> str:
+def path_name(model: str | None) -> str:
     """A model's name as part of a path. What would be too long is cut, and told apart by a hash."""
     if model is None:
         return NO_MODEL

@@ -13,7 +13,7 @@ import numpy as np
 
 from nbresponses.capture.found_items import found_items
 from nbresponses.capture.frames import attrs
-from nbresponses.capture.response_table import response_rows
+from nbresponses.capture.response_table import response_rows, stall_length
 from nbresponses.capture.rows import NO_NUMBER
 from nbresponses.capture.schema import GAP_KINDS, GAPS, LANES, LINEAGE
 from nbresponses.capture.turns import asked, found_turns
@@ -154,13 +154,14 @@ def _lineage_rows(events: EventColumns, listed: list[dict[str, Any]]) -> list[di
 
 
 def _links(events: EventColumns, turns: Iterable[Turn], responses: dict[Any, Any]) -> Iterator[tuple[str, _Link]]:
-    owners: dict[str, str] = {}  # id of an item, or of a call → the response that put it out
+    owners: dict[str, list[tuple[int, str]]] = defaultdict(list)  # id of an item or a call → who put it out, from where
+    begun = {turn.response_id: int(turn.rows[0]) for turn in turns}
     if any(turn.asked is not None and turn.asked.previous_response_id is None for turn in turns):
         for item in found_items(events).items:
             for name in ("id", "call_id"):
                 owner = events.response_id(item.response)
                 if item.says.get(name) and owner is not None and not item.type.endswith("_output"):
-                    owners[str(item.says[name])] = owner
+                    owners[str(item.says[name])].append((begun[owner], owner))
     for turn in turns:
         id_ = str(turn.response_id)
         told = responses[id_]["previous_response_id"]
@@ -169,21 +170,25 @@ def _links(events: EventColumns, turns: Iterable[Turn], responses: dict[Any, Any
         elif turn.asked.previous_response_id is not None:
             yield id_, _Link(turn.asked.previous_response_id, "id")
         else:
-            parent = _in_context(turn.asked.payload, owners)
+            parent = _in_context(turn.asked, owners)
             yield id_, _Link(parent or told, "context" if parent else "id" if told else "anew")
 
 
-def _in_context(payload: bytes, owners: dict[str, str]) -> str | None:
-    """The response to whose output the latest item of a request's input belongs, of those that are anyone's."""
+def _in_context(request: Asked, owners: dict[str, list[tuple[int, str]]]) -> str | None:
+    """The response to whose output the latest item of a request's input belongs, of those that are anyone's.
+
+    Some servers use ids again: the latest response before the request counts.
+    """
     try:
-        items = open_json(payload).get("input") if owners else None
+        items = open_json(request.payload).get("input") if owners else None
     except DecodeError:
         return None
     for item in reversed(items) if isinstance(items, list) else ():
         if isinstance(item, dict):
-            owner = owners.get(str(item.get("id"))) or owners.get(str(item.get("call_id")))
-            if owner is not None:
-                return owner
+            ids = (str(item.get("call_id")), str(item.get("id")))
+            earlier = [owner for id_ in ids for owner in owners.get(id_, ()) if owner[0] < request.row]
+            if earlier:
+                return max(earlier)[1]
     return None
 
 
@@ -219,7 +224,7 @@ def gaps_frame(events: EventColumns, stall: float = 1.0) -> pd.DataFrame:
         "gap": told & (before > after) & (before != after + 1),
         "repeat": told & (before == after),
         "backwards": told & (before < after),
-        "stall": spans >= round(stall * 1e6),
+        "stall": spans >= stall_length(stall),
     }
     kinds = np.concatenate([np.full(int(mask.sum()), number, np.int32) for number, mask in enumerate(found.values())])
     pairs = np.concatenate([np.flatnonzero(mask) for mask in found.values()])

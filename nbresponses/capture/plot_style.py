@@ -58,7 +58,12 @@ def opened(record: Record) -> Capture | Captures:
     """What a plot was given, as something that has frames."""
     if isinstance(record, (Capture, Captures)):
         return record
-    return load(record) if isinstance(record, (str, os.PathLike)) else record.capture
+    if isinstance(record, (str, os.PathLike)):
+        return load(record)
+    kept = getattr(record, "capture", None)
+    if not isinstance(kept, (Capture, Captures)):
+        raise TypeError(f"a capture, several, a stream or a capture file can be drawn, not {type(record).__name__}")
+    return kept
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:

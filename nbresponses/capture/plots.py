@@ -98,14 +98,14 @@ def plot_tokens(record: Record, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax, 8, 4)
     deltas = deltas.assign(label=labels_of(deltas))
     keys = [name for name in ("source", "response_id") if name in deltas]
-    starts = responses.set_index(keys)["started"]
+    deltas["response_id"] = deltas["response_id"].astype("str").fillna("")  # some servers give none
+    starts = responses.fillna({"response_id": ""}).groupby(keys, observed=True)["started"].first()
     groups = [(key, own) for key, own in deltas.groupby(keys, observed=True, sort=False) if len(own)]
     for number, (key, own) in enumerate(groups):
         start = starts.get(key if len(keys) > 1 else key[0], own["time"].iloc[0])
-        start = start if isinstance(start, pd.Timestamp) else own["time"].iloc[0]
         seconds = (own["time"] - start).dt.total_seconds()
         grown = own["tokens"].fillna(1).astype(int).cumsum()
-        name = "_" if number >= _LINES else drawable(own["label"].iloc[0])
+        name = "_" if number >= _LINES else drawable(own["label"].iloc[0] or "(no id)")
         ax.step(seconds, grown, where="post", color=COLOURS[number % len(COLOURS)], linewidth=1.6, label=name)
     if groups:
         more = f"{len(groups)} responses, of which:" if len(groups) > _LINES else None

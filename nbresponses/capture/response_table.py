@@ -6,8 +6,11 @@ foreign capture) it is the first event.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import defaultdict
+from datetime import timedelta
+from numbers import Real
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from nbresponses.capture.event_columns import EventColumns
     from nbresponses.capture.turns import Turn
 
-__all__ = ["response_rows", "responses_frame", "usage_frame", "word"]
+__all__ = ["response_rows", "responses_frame", "stall_length", "usage_frame", "word"]
 
 T = TypeVar("T")
 
@@ -145,7 +148,7 @@ class _Measure:
 
     def __init__(self, events: EventColumns, stall: float = 1.0) -> None:
         self._began = events.began
-        self._stall = round(stall * 1e6)
+        self._stall = stall_length(stall)
         self._times = events.column("time")
         self._types = events.column("type")
         self._sizes = events.column("bytes")
@@ -234,6 +237,14 @@ _row = itemgetter(0)
 def _of_lane(noted: dict[str | None, list[T]], lane: str | None) -> list[T]:
     """What was noted on a lane; where nothing was, what was noted without one."""
     return noted.get(lane) or noted.get(None, [])
+
+
+def stall_length(stall: Any) -> int:
+    """Seconds, or a timedelta, → µs. ValueError for what is no length of time."""
+    seconds = stall.total_seconds() if isinstance(stall, timedelta) else stall
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
+        raise ValueError(f"stall: a number of seconds is expected, 0 or more, not {stall!r}")
+    return round(float(seconds) * 1e6)
 
 
 def _noted(payload: bytes, name: str) -> Any:

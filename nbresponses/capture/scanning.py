@@ -7,9 +7,9 @@ file, or some small ones, read by itself.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from nbresponses.capture.asked import FrameMethods
 from nbresponses.capture.many import files_of
@@ -27,6 +27,7 @@ __all__ = ["Scan", "bundles", "scan"]
 
 CAPTURE_BUNDLE = 64 << 20  # bytes of capture files in a partition
 PARQUET_BUNDLE = 1 << 20  # of Parquet files, which are that much smaller
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
 _DEFAULTS = {"stall": 1.0, "prices": None}
 
 
@@ -35,12 +36,15 @@ def scan(paths: Paths | Iterable[Paths], *, model: str | Iterable[str] | None = 
 
     `model` keeps the rows of some models only, `date` (`"2026-01-31"`, or a month, `"2026-01"`) those of responses that
     started then; over a dataset the other files are not even opened. Raises FileNotFoundError where nothing is found,
-    MissingExtra where Dask is not installed.
+    ValueError for another `date`, MissingExtra where Dask is not installed.
     """
     try:
         import dask.dataframe  # noqa: F401
     except ImportError as error:
         raise MissingExtra("dask", "dask[dataframe]") from error
+    if date is not None and not _DATE.fullmatch(str(date)):
+        raise ValueError(f"date: a day or a month is expected, such as 2026-01-31 or 2026-01, not {date!r}")
+    date = None if date is None else str(date)
     models = None if model is None else frozenset([model] if isinstance(model, str) else model)
     if isinstance(paths, (str, os.PathLike)) and Path(paths).is_dir():
         return Scan(Path(paths), (), models, date)
@@ -70,9 +74,11 @@ class Scan(FrameMethods):
         return sorted(str(path) for path in root.glob("date=*/model=*/*.parquet") if self._wanted(path))
 
     def _wanted(self, path: Path) -> bool:
-        model = unquote(path.parent.name.removeprefix("model="))
-        date = path.parent.parent.name.removeprefix("date=")
-        return (self.models is None or model in self.models) and (self.date is None or date.startswith(self.date))
+        from nbresponses.capture.dataset import path_name
+
+        model, date = path.parent.name, path.parent.parent.name
+        named = self.models is None or any(model == f"model={path_name(each)}" for each in self.models)
+        return named and (self.date is None or date.startswith(f"date={self.date}"))
 
     def _frame(self, name: str, **options: Any) -> dd.DataFrame:
         import dask

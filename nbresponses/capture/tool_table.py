@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbresponses.capture.found_items import found_items
@@ -97,9 +98,9 @@ class _Calls:
         self._types, self._words = events.column("type"), events.types.listed()
         self._lanes = events.lanes.listed()
         self.numbers = [number for number, item in enumerate(self._found.items) if item.type.endswith("_call")]
-        self._results: dict[str, _Result] = {}
+        self._results: dict[str, list[_Result]] = defaultdict(list)
         for call, result in (*self._by_server(), *self._by_client()):
-            self._results.setdefault(call, result)  # a context that is sent again has the results once more
+            self._results[call].append(result)
 
     def row(self, number: int) -> dict[str, Any]:
         item = self._found.items[number]
@@ -107,7 +108,7 @@ class _Calls:
         times: dict[str, Any] = self._times.of(item, rows) if rows is not None else {"started": None, "ended": None}
         arguments = self._arguments(item, rows)
         called = self._called(item, rows, times)
-        result = self._result(item, times["ended"])
+        result = self._result(item, times["ended"], called)
         error = error_of(item.says.get("error"))
         return {
             "response_id": self._events.response_id(item.response),
@@ -147,12 +148,21 @@ class _Calls:
         told = [row for row in rows.tolist() if self._words[self._types[row]].startswith(_STREAMED)]
         return int(self._at[told[-1]]) if told else times["started"]
 
-    def _result(self, item: FoundItem, ended: int | None) -> _Result | None:
+    def _result(self, item: FoundItem, ended: int | None, called: int | None) -> _Result | None:
         value = next((item.says[name] for name in _RESULTS if item.says.get(name) is not None), None)
-        elsewhere = self._results.get(str(item.says.get("call_id") or item.says.get("id")))
+        elsewhere = self._elsewhere(str(item.says.get("call_id") or item.says.get("id")), called)
         if value is None and (elsewhere is not None or item.type not in _RUN_BY_SERVER or item.done is None):
             return elsewhere
         return _Result(value, ended, by_client=False)
+
+    def _elsewhere(self, call: str, called: int | None) -> _Result | None:
+        """The first result that came after the call: a context that is sent again has it once more.
+
+        Some servers use ids again; then the last of a request is that of the latest call.
+        """
+        told = self._results.get(call, ())
+        later = [result for result in told if called is None or result.time is None or result.time >= called]
+        return [result for result in later if result.time == later[0].time][-1] if later else None
 
     def _by_server(self) -> Iterator[tuple[str, _Result]]:
         for item in self._found.items:

@@ -143,7 +143,7 @@ def messages_of(events: EventColumns, response_id: str) -> list[int]:
     """The places, among all messages, of a response's events and of its request. KeyError where there is none."""
     turn = next((turn for turn in found_turns(events) if turn.response_id == response_id), None)
     if turn is None:
-        raise KeyError(response_id)
+        raise KeyError(f"there is no response {response_id!r} in this capture; responses() lists them")
     # The n-th message that is no event has as many events before it as it says, and n others.
     others = np.array([other.row for other in events.others], np.int64)
     places = turn.rows + np.searchsorted(others, turn.rows, side="right")

@@ -161,3 +161,10 @@ def test_long_texts_take_no_time(new_tape) -> None:
     found = compare(said(new_tape, one), said(new_tape, other))
     assert (found.text["op"] != "equal").sum() == 29
     assert found.text["b_tokens"].sum() - found.text["a_tokens"].sum() == 29
+
+
+def test_what_cannot_be_compared_is_named(tape) -> None:
+    with pytest.raises(ValueError, match="by: 'chars' is none of tokens, words, pieces"):
+        compare(tape.capture, tape.capture, by="chars")
+    with pytest.raises(TypeError, match="can be compared, not DataFrame"):
+        compare(tape.capture, tape.capture.events())

@@ -232,6 +232,19 @@ def test_a_result_that_only_begins_like_a_data_url_is_kept_as_it_is(tape, said: 
     assert tape.capture.tools()["result"].tolist() == [said]
 
 
+def test_a_call_whose_id_is_used_again_has_its_own_result(tape, cells) -> None:
+    outputs = [{"type": "function_call_output", "call_id": "c", "output": f"r{number}"} for number in range(2)]
+    for number in range(2):
+        tape.sent(10 * number, input=outputs[:number]).created(10 * number + 1, f"r{number}")
+        tape.done(10 * number + 2, 0, "function_call", call_id="c", name="f", arguments="{}", id="fc")
+        tape.ended(10 * number + 3, f"r{number}")
+    tape.sent(20, input=outputs)
+    frame = tape.capture.tools()
+    assert cells(frame, "result") == ["r0", "r1"]
+    assert frame["latency"].dt.total_seconds().tolist() == [8, 8]
+    assert cells(tape.capture.lineage(), "parent_id") == [None, "r0"]
+
+
 def test_pictures_in_results_are_told_by_type_and_size(tape, cells) -> None:
     picture = f"data:image/png;base64,{b64(png())}"
     tape.created(1).done(2, 0, "function_call", call_id="c", name="shot", arguments="{}")

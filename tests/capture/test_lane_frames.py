@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pandas as pd
 import pytest
 
@@ -145,3 +147,11 @@ def test_numbers_at_the_edge_of_64_bits_are_no_error(tape, cells) -> None:
         tape.text(1, "x", sequence_number=number)
     assert cells(tape.capture.gaps(), "kind") == ["gap", "backwards"]
     assert cells(tape.capture.gaps(), "missing") == [None, None]
+
+
+@pytest.mark.parametrize("stall", [-1, "1", None, True, float("nan"), float("inf")])
+def test_what_is_no_length_of_a_stall_is_named(tape, stall: object) -> None:
+    for frame in (tape.created(0).ended(1).capture.gaps, tape.capture.responses):
+        with pytest.raises(ValueError, match=r"stall: a number of seconds is expected, 0 or more, not"):
+            frame(stall=stall)
+    assert len(tape.capture.gaps(stall=timedelta(seconds=1))) == len(tape.capture.gaps(stall=1)) == 1

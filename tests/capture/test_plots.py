@@ -232,3 +232,14 @@ def test_lines_are_named_by_what_tells_them_apart(new_tape) -> None:
     many = plots.plot_tokens(Captures([one.capture] * 9, [f"{number}" for number in range(9)])).get_legend()
     assert many.get_title().get_text() == "9 responses, of which:"
     assert len(many.get_texts()) == 8
+
+
+def test_texts_of_a_response_without_an_id_are_drawn(tape) -> None:
+    [line] = plots.plot_tokens(tape.text(1, "a").text(2, "b").capture).lines
+    assert line.get_label() == "(no id)"
+    assert len(line.get_xdata()) == 2
+
+
+def test_what_cannot_be_drawn_is_named(tape) -> None:
+    with pytest.raises(TypeError, match="can be drawn, not DataFrame"):
+        plots.plot_gaps(tape.capture.events())

@@ -181,6 +181,25 @@ def test_what_cannot_be_summed_up_is_named(wrong: object) -> None:
         summarize(wrong)
 
 
+@pytest.mark.parametrize("model", ["", "long/" * 40, "ü %", "__"])
+def test_a_model_is_found_by_its_whole_name_however_it_is_written_in_the_path(tape, tmp_path, model: str) -> None:
+    tape.created(0, model=model).ended(1).capture.to_parquet(tmp_path)
+    assert len(scan(tmp_path, model=model).events().compute()) == 2
+    assert len(scan(tmp_path, model="other").events().compute()) == 0
+
+
+def test_a_date_is_a_day_or_a_month(folder) -> None:
+    day = load(f"{folder}/*.jsonl").responses()["started"].dt.date.min()
+    assert (
+        0
+        < len(scan(folder / "set", date=day).responses().compute())
+        == len(scan(folder / "set", date=str(day)).responses().compute())
+    )
+    for wrong in ("31.1.2026", "2026-1-1", ""):
+        with pytest.raises(ValueError, match=r"date: a day or a month is expected, such as 2026-01-31"):
+            scan(folder / "set", date=wrong)
+
+
 def test_a_summary_of_nothing_has_its_columns(tape) -> None:
     assert list(summarize(tape.capture).columns) == [column.name for column in schema.SUMMARY]
     assert summarize(Captures([])).empty
