@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nbresponses import Client
     from nbresponses.client.stream import ResponseStream
     from nbresponses.client.tools import ToolRun
+    from nbresponses.display import LiveView
     from nbresponses_magics.options import Options
     from nbresponses_magics.session import Endpoint, Session
 
@@ -232,11 +233,10 @@ def _bind_run(shell: Any, options: Options, run: ToolRun | None) -> None:
 
 def _show(session: Session, shell: Any, options: Options, stream: ResponseStream) -> None:
     """Follow the stream to its end in the view that this host can show. An interrupt closes it at once."""
-    from nbresponses.display import choose_view, follow
+    from nbresponses.display import follow
 
-    widget = session.settings.value("widget") and not options.no_widget
     try:
-        follow(stream, choose_view(shell, quiet=options.quiet, widget=widget))
+        follow(stream, _view(session, shell, options))
     finally:
         if options.replay is None:  # the server may know nothing of a response that is played again
             session.remember(stream)
@@ -244,11 +244,22 @@ def _show(session: Session, shell: Any, options: Options, stream: ResponseStream
 
 def _show_apart(session: Session, shell: Any, options: Options, stream: ResponseStream) -> None:
     """Let the stream go on in this cell's output, and return."""
-    from nbresponses.display import choose_view, follow_apart
+    from nbresponses.display import follow_apart
 
-    widget = session.settings.value("widget") and not options.no_widget
-    view = choose_view(shell, quiet=options.quiet, widget=widget, apart=True)
+    view = _view(session, shell, options, apart=True)
     session.lanes.watch(follow_apart(stream, view, done=lambda: session.remember(stream)), view)
+
+
+def _view(session: Session, shell: Any, options: Options, *, apart: bool = False) -> LiveView:
+    from nbresponses.display import choose_view
+
+    return choose_view(
+        shell,
+        quiet=options.quiet,
+        widget=session.settings.value("widget") and not options.no_widget,
+        apart=apart,
+        allow_remote_images=session.settings.value("allow_remote_images"),
+    )
 
 
 def _end(session: Session, options: Options, stream: ResponseStream) -> None:

@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "timeouts": {},
     "lanes": {},
     "widget": True,
+    "allow_remote_images": False,
     "tracebacks": False,
     "prices": {},
 }
@@ -65,6 +66,9 @@ class Responses(Configurable):
     ).tag(config=True)
     max_retries = Integer(None, allow_none=True, help="Retries before the first event.").tag(config=True)
     widget = Bool(None, allow_none=True, help="Use a widget for the live view where possible (yes).").tag(config=True)
+    allow_remote_images = Bool(
+        None, allow_none=True, help="Load pictures that answers name by an address of another host (no)."
+    ).tag(config=True)
     prices = Instance(
         dict, allow_none=True, help="Money per million tokens: {model: {input: , cached_input: , output: }}."
     ).tag(config=True)
@@ -81,8 +85,8 @@ class Responses(Configurable):
         return {name: value for name, value in values.items() if value != DEFAULTS.get(name)}
 
 
-# A file that comes with somebody's project must not choose which secret is sent, or to whom.
-_NOT_FOR_PROJECTS = {"api_key_env", "allow_insecure"}
+# A file that comes with somebody's project must not choose which secret is sent, or whom a page tells what was read.
+_NOT_FOR_PROJECTS = {"api_key_env", "allow_insecure", "allow_remote_images"}
 
 
 def project_file(start: Path | None = None) -> Path | None:

@@ -45,19 +45,23 @@ _WHOLE = -1  # the output index of blocks that belong to the response as a whole
 _IN_PAYLOAD = 200  # bytes in which an event's type stands, in every server's writing seen so far
 
 
-def settled(shown: ResponseStream | Response) -> Bundle:
+def settled(shown: ResponseStream | Response, *, allow_remote_images: bool = False) -> Bundle:
     """The final form, which says the same in a saved file, a converted page and a new session."""
     if isinstance(shown, Response):
-        return bundle(shown, status_line(shown)), metadata(shown)
-    response = _told(shown)
-    return bundle(response, status_line(response, shown), seconds=_reasoning_seconds(shown)), metadata(response)
+        response, status, seconds = shown, status_line(shown), None
+    else:
+        response = _told(shown)
+        status, seconds = status_line(response, shown), _reasoning_seconds(shown)
+    data = bundle(response, status, seconds=seconds, allow_remote_images=allow_remote_images)
+    return data, metadata(response)
 
 
-def live(stream: ResponseStream, now: float) -> Bundle:
+def live(stream: ResponseStream, now: float, *, allow_remote_images: bool = False) -> Bundle:
     """The form while it runs: what front ends show first, and plain text; `now` is a `time.monotonic()`."""
     response = stream.response
     found, status = blocks(response), status_line(response, stream, now)
-    return {"text/html": to_html(found, status), "text/plain": to_text(found, status)}, metadata(response)
+    html = to_html(found, status, allow_remote_images=allow_remote_images)
+    return {"text/html": html, "text/plain": to_text(found, status)}, metadata(response)
 
 
 def kept(stream: ResponseStream, now: float, *, mark: str) -> Bundle:

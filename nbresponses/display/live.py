@@ -131,7 +131,8 @@ class LiveView:
     def settle(self) -> None:
         if self._stream is None or self._widget is None:
             return
-        publish(settled(self._stream), display_id=self._display_id, update=True)
+        bundle = settled(self._stream, allow_remote_images=self._allow_remote_images)
+        publish(bundle, display_id=self._display_id, update=True)
         with self._lock:
             self._ended = True
             self._state.look = True
@@ -148,10 +149,10 @@ class LiveView:
 
     # ── what the page is told ──
 
-    def _send(self, *, last: bool = False) -> None:
-        self._waiting, self._sent = False, time.monotonic()
+    def _send(self, *, last: bool = False, look: bool = True) -> None:
+        self._waiting, self._sent = not look and self._state.look, time.monotonic()
         with self._lock:
-            told = self._look() if self._state.look else {}
+            told = self._look() if look and self._state.look else {}
             ops, buffers = self._state.take()
             if told:
                 ops.append(["state", told])
@@ -182,7 +183,9 @@ class LiveView:
         """All that is known, with its buffers in place: for a page that comes anew."""
         with self._lock:
             if self._widget is not None:
-                self._send()  # what waits is in the state already: sent later, it would be added to it a second time
+                # What waits is in the state already: sent later, it would be added to it a second time. No look: this
+                # can be another thread, and the response further than the changes that were applied.
+                self._send(look=False)
             items, buffers = self._state.snapshot(time.monotonic())
             elapsed = self._stream.timing.elapsed(time.monotonic()) if self._stream is not None else None
             return {"n": self._number, "state": self._told | {"elapsed": elapsed}, "items": items, "buffers": buffers}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nbresponses.core.response import Response
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
     from nbresponses.client.stream import ResponseStream
+    from nbresponses.display.view import LiveView
 
 __all__ = ["show"]
 
 
-def show(shown: Any) -> Awaitable[None] | None:
+def show(shown: Any, *, allow_remote_images: bool = False) -> Awaitable[None] | None:
     """Show a response, or the response of a stream, with its text, reasoning, images, calls and how it ended.
 
     In a notebook the cell's output gets the settled bundle; elsewhere its plain text is printed. A running
     `ResponseStream` is shown live until it ends; an interrupt stops it. So is a stream of the `openai` package, and an
-    iterable of dicts or SSE lines. An asynchronous stream that still runs is awaited: `await show(stream)`.
+    iterable of dicts or SSE lines. An asynchronous stream that still runs is awaited: `await show(stream)`. A picture
+    that the answer names by its address is a link; `allow_remote_images` loads it from there.
 
     Raises:
         TypeError: it is neither a stream nor a response.
@@ -33,22 +36,23 @@ def show(shown: Any) -> Awaitable[None] | None:
     from nbresponses.client.stream import AsyncResponseStream, ResponseStream
 
     shell = _shell()
+    view = partial(choose_view, shell, allow_remote_images=allow_remote_images)
     ours = isinstance(shown, (ResponseStream, AsyncResponseStream))
     running = ours and shown.ending is None and shown.error is None
     if running and isinstance(shown, ResponseStream):
-        follow(shown, choose_view(shell))
+        follow(shown, view())
     elif isinstance(shown, Response) or (ours and not running):
-        data, metadata = settled(shown)  # type: ignore[arg-type, unused-ignore]
+        data, metadata = settled(shown, allow_remote_images=allow_remote_images)  # type: ignore[arg-type, unused-ignore]
         if shell is None:
             sys.stdout.write(f"{data['text/plain']}\n")
         else:
             publish((data, metadata))
         return _Shown() if isinstance(shown, AsyncResponseStream) else None
     elif hasattr(shown, "__aiter__"):
-        return _show_async(shown, shell)
+        return _show_async(shown, view())
     elif is_stream(shown):
         stream = watch(shown)
-        follow(stream, choose_view(shell))
+        follow(stream, view())
         _raise_foreign(stream)
     else:
         raise TypeError(f"show() takes a stream, a response, a capture or lanes, not {type(shown).__name__}")
@@ -65,7 +69,7 @@ class _Shown:
         """Nothing, as the last line of a cell."""
 
 
-async def _show_async(shown: Any, shell: object | None) -> None:
+async def _show_async(shown: Any, view: LiveView) -> None:
     """An asynchronous stream, read in the running loop, drawn in a thread."""
     import asyncio
 
@@ -74,7 +78,7 @@ async def _show_async(shown: Any, shell: object | None) -> None:
     stream, feeding = feed_async(shown)
     done = asyncio.Event()
     loop = asyncio.get_running_loop()
-    follow_apart(stream, choose_view(shell), done=lambda: loop.call_soon_threadsafe(done.set))
+    follow_apart(stream, view, done=lambda: loop.call_soon_threadsafe(done.set))
     try:
         await feeding
     finally:

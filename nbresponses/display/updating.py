@@ -52,9 +52,11 @@ class UpdatingView:
     def __init__(
         self,
         *,
+        allow_remote_images: bool = False,
         publish: Callable[..., None] = publish,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._allow_remote_images = allow_remote_images
         self._publish = publish
         self._clock = clock
         self._display_id = f"nbresponses-{secrets.token_hex(8)}"
@@ -76,13 +78,13 @@ class UpdatingView:
 
     def settle(self) -> None:
         if self._stream is not None and (self._shown or not never_began(self._stream)):
-            self._draw(settled(self._stream))
+            self._draw(settled(self._stream, allow_remote_images=self._allow_remote_images))
 
     def _draw_if_due(self) -> None:
         pause = self._pause if self._stale else max(_CLOCK, 10 * self._pause)
         now = self._clock()
         if self._stream is not None and now >= self._drawn + pause:
-            self._draw(live(self._stream, now))
+            self._draw(live(self._stream, now, allow_remote_images=self._allow_remote_images))
 
     def _draw(self, bundle: Bundle) -> None:
         self._publish(bundle, display_id=self._display_id, update=self._shown)

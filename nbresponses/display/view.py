@@ -86,7 +86,14 @@ def _follow_to_the_end(stream: ResponseStream, view: LiveView, interval: float) 
         view.settle()
 
 
-def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True, apart: bool = False) -> LiveView:
+def choose_view(
+    shell: Any,
+    *,
+    quiet: bool = False,
+    widget: bool = True,
+    apart: bool = False,
+    allow_remote_images: bool = False,
+) -> LiveView:
     """The view for this host, by what the host can: a widget in JupyterLab and Notebook 7, display updates behind any
     other kernel, plain text anywhere else.
 
@@ -95,6 +102,8 @@ def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True, apart: 
         quiet: show nothing but what a reader must not miss.
         widget: a widget may be used where the front end can show one.
         apart: other streams are shown at the same time.
+        allow_remote_images: a picture that the answer names by its address is loaded from there, which tells that host
+            that the answer was read; otherwise it is a link.
     """
     if quiet:
         from nbresponses.display.plain import QuietView
@@ -103,11 +112,11 @@ def choose_view(shell: Any, *, quiet: bool = False, widget: bool = True, apart: 
     if widget and shows_widgets(shell):
         from nbresponses.display.live import LiveView as WidgetView
 
-        return WidgetView(kernel_id=kernel_id(shell))
+        return WidgetView(kernel_id=kernel_id(shell), allow_remote_images=allow_remote_images)
     if getattr(shell, "kernel", None) is not None:
         from nbresponses.display.updating import UpdatingView
 
-        return UpdatingView()
+        return UpdatingView(allow_remote_images=allow_remote_images)
     from nbresponses.display.plain import PlainView, WholeView
 
     return WholeView() if apart else PlainView()

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 
-def show(shown: Any) -> LaneBoard | EventInspector | Awaitable[None] | None:
+def show(shown: Any, *, allow_remote_images: bool = False) -> LaneBoard | EventInspector | Awaitable[None] | None:
     """Show a response, a stream, lanes or a capture in the output of this cell.
 
     A response gets its settled form, and a running stream is followed until it ends. Lanes get a `LaneBoard`, a capture
-    an `EventInspector`, which are returned: `.settle()` leaves a static copy in their place.
+    an `EventInspector`, which are returned: `.settle()` leaves a static copy in their place. A picture that an answer
+    names by its address is a link; `allow_remote_images` loads it from there, which tells that host that it was read.
 
     Raises:
         TypeError: it is none of these.
@@ -38,4 +39,4 @@ def show(shown: Any) -> LaneBoard | EventInspector | Awaitable[None] | None:
         inspector = EventInspector(shown)
         inspector.display_once()
         return inspector
-    return show_answer(shown)
+    return show_answer(shown, allow_remote_images=allow_remote_images)

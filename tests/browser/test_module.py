@@ -8,11 +8,12 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from module_page import ORIGIN, ModulePage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from module_page import ModulePage
+    from playwright.sync_api import Browser
 
 ANSWER = """\
 ## Heading
@@ -69,6 +70,18 @@ def png(size: int, grey: int) -> bytes:
 
     header = struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_pictures_of_other_hosts_are_links_unless_they_are_allowed(browser: Browser, allowed: bool) -> None:
+    address, context = "https://pictures.test/a.png", browser.new_context()
+    module = ModulePage(context, allow_remote_images=allowed)
+    module.send(message(), ["add", "0", "text", f"![words]({address})"])
+    module.send(["item", "0", {"done": True}])
+    assert module.page.locator(f"img[src='{address}']").count() == allowed
+    assert module.page.locator(f"a[href='{address}']").count() == (not allowed)
+    assert set(module.foreign(ORIGIN)) == ({address} if allowed else set())
+    context.close()
 
 
 def test_text_is_drawn_while_it_grows(module: ModulePage) -> None:

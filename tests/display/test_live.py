@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -178,16 +179,25 @@ def test_a_page_that_comes_anew_gets_everything(front: Front, events: Any, playe
     assert front.messages[-1][0]["snapshot"]["items"] == snapshot["items"]
 
 
+@pytest.mark.parametrize("ahead", [False, True], ids=["in step", "response ahead of the changes"])
 def test_a_page_that_comes_between_two_messages_gets_each_piece_once(
-    front: Front, events: Any, played: Any, clock: list[float]
+    ahead: bool, front: Front, events: Any, played: Any, clock: list[float]
 ) -> None:
     stream = played(events(*"abcdefghij"))
+    changes = stream.changes()
+    waiting = [next(changes)]  # from here on the stream's response goes as far as its changes were taken
     front.view.start(stream)
-    clock[0] += 5  # one message in 0.09 s from here on
+    clock[0] += 5  # a message only where the clock is moved, from here on
     text = None
-    for change in stream.changes():
+    while waiting:
+        change = waiting.pop(0)
+        clock[0] += change.delta == "c"
         front.view.apply([change])
+        waiting = waiting or [*islice(changes, 1)]
         if change.delta == "f":
+            if ahead:
+                waiting += islice(changes, 2)
+                front.view._state.look = True
             snapshot = front.view._widget.get_state()["snapshot"]  # type: ignore[union-attr]
             (text,) = (text for item in snapshot["items"] for part, text in item["texts"])
     assert text == "abcdef"
@@ -195,6 +205,7 @@ def test_a_page_that_comes_between_two_messages_gets_each_piece_once(
     front.view.tick()
     later = [op for message in front.numbered if message["n"] > snapshot["n"] for op in message["ops"]]
     assert text + "".join(op[3] for op in later if op[0] == "add") == "abcdefghij"
+    assert [op for op in later if op[0] == "set"] == []
 
 
 def test_a_page_that_heard_nothing_for_a_while_gets_what_it_missed(front: Front, events: Any, played: Any) -> None:

@@ -21,6 +21,7 @@ from nbresponses import (
     ResponseFailed,
     ResponseStream,
 )
+from nbresponses.display.plain import QuietView
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -58,6 +59,23 @@ def run(loaded: Any, server: DemoServer, monkeypatch: pytest.MonkeyPatch, capsys
 def sent(server: DemoServer) -> dict[str, Any]:
     body: dict[str, Any] = server.requests[-1].body
     return body
+
+
+@pytest.mark.parametrize("line", ["%%responses", "%%responses --lane a --no-wait"])
+def test_the_settings_choose_the_view(run: Any, loaded: Any, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[dict[str, Any]] = []
+
+    def choose(_shell: Any, **how: Any) -> Any:
+        chosen.append(how)
+        return QuietView()
+
+    monkeypatch.setattr("nbresponses.display.choose_view", choose)
+    run(f"{line}\nHi")
+    loaded.run_line_magic("config", "Responses.allow_remote_images = True")
+    loaded.run_line_magic("config", "Responses.widget = False")
+    run(f"{line}\nHi")
+    assert [how["allow_remote_images"] for how in chosen] == [False, True]
+    assert [how["widget"] for how in chosen] == [True, False]
 
 
 # ── the embedded server ──

@@ -63,6 +63,7 @@ def test_what_is_set_here_wins_even_when_it_is_the_default(folder: Path) -> None
         ('temperature = "warm"', "tool.nbresponses.temperature: "),
         ('api_key_env = "GITHUB_TOKEN"', "tool.nbresponses.api_key_env is not allowed in a project's file"),
         ("allow-insecure = true", "tool.nbresponses.allow_insecure is not allowed in a project's file"),
+        ("allow-remote-images = true", "tool.nbresponses.allow_remote_images is not allowed in a project's file"),
         ('base_url = "https://evil.test/v1"', "can only name a server on this machine"),
         ('base_url = "http://127.0.0.1.evil.test/v1"', "can only name a server on this machine"),
         ('base_url = "http://localhost@evil.test/v1"', "can only name a server on this machine"),
