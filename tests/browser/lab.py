@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from chromium import Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from playwright.sync_api import Browser
 
@@ -216,3 +217,11 @@ class LabPage(Watched):
 
     def end_kernel(self) -> None:
         self.page.evaluate(f"() => {_NOTEBOOK}.sessionContext.shutdown()")
+
+
+@contextmanager
+def opened(browser: Browser, name: str, cells: Mapping[str, str], first: str) -> Iterator[LabPage]:
+    """A notebook of these cells in a server of its own, the cell `first` run."""
+    with LabServer() as server, LabPage(server, browser, name, cells.values()) as page:
+        page.run(list(cells).index(first))
+        yield page

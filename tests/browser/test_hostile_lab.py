@@ -83,10 +83,9 @@ pytestmark = pytest.mark.timeout(150)
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser) -> Iterator[LabPage]:
-    from lab import LabPage, LabServer
+    from lab import opened
 
-    with LabServer() as server, LabPage(server, browser, "hostile.ipynb", CELLS.values()) as page:
-        page.run(AT["setup"])
+    with opened(browser, "hostile.ipynb", CELLS, "setup") as page:
         yield page
 
 

@@ -42,10 +42,9 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser) -> Iterator[LabPage]:
-    from lab import LabPage, LabServer
+    from lab import opened
 
-    with LabServer() as server, LabPage(server, browser, "answers.ipynb", CELLS.values()) as page:
-        page.run(AT["load"])
+    with opened(browser, "answers.ipynb", CELLS, "load") as page:
         yield page
 
 

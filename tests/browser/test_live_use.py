@@ -43,10 +43,9 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser) -> Iterator[LabPage]:
-    from lab import LabPage, LabServer
+    from lab import opened
 
-    with LabServer() as server, LabPage(server, browser, "use.ipynb", CELLS.values()) as page:
-        page.run(AT["load"])
+    with opened(browser, "use.ipynb", CELLS, "load") as page:
         yield page
 
 

@@ -37,10 +37,9 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser) -> Iterator[LabPage]:
-    from lab import LabPage, LabServer
+    from lab import opened
 
-    with LabServer() as server, LabPage(server, browser, "settled.ipynb", CELLS.values()) as page:
-        page.run(AT["setup"])
+    with opened(browser, "settled.ipynb", CELLS, "setup") as page:
         yield page
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
+
+from nbresponses import DemoServer
 
 
 @pytest.fixture
@@ -36,3 +38,29 @@ def loaded(shell: Any) -> Any:
     """The same, with the extension loaded."""
     shell.run_line_magic("load_ext", "nbresponses")
     return shell
+
+
+@pytest.fixture
+def server() -> Iterator[DemoServer]:
+    """A demo server of the test's own, that does not wait between events."""
+    with DemoServer(delay=0) as running:
+        yield running
+
+
+@pytest.fixture
+def cell(
+    loaded: Any, server: DemoServer, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> Callable[[str], Any]:
+    """Runs a cell against `server`, after the module's DEFINITIONS; (its result, what was printed)."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+    loaded.run_line_magic("config", "Responses.model = 'demo-echo'")
+    assert loaded.run_cell(request.module.DEFINITIONS).success
+
+    def run(source: str) -> tuple[Any, str]:
+        capsys.readouterr()
+        done = loaded.run_cell(source)
+        told = capsys.readouterr()
+        return done, told.out + told.err
+
+    return run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +12,12 @@ from IPython.core.error import UsageError
 
 from nbresponses import DemoServer, FormatError, Response
 
-
-@pytest.fixture
-def server() -> Iterator[DemoServer]:
-    with DemoServer(delay=0) as running:
-        yield running
-
-
-@pytest.fixture
-def cell(loaded: Any, server: DemoServer, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[[str], Any]:
-    """Runs a cell against the demo server; (its result, what was printed)."""
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    loaded.run_line_magic("config", "Responses.model = 'demo-echo'")
-    loaded.run_cell(
-        "from dataclasses import dataclass\n"
-        "def look(place: str = 'here') -> str:\n    'Look.'\n    calls.append(place)\n    return 'seen ' + place\n"
-        "@dataclass\nclass Book:\n    title: str\n    year: int\n"
-        "calls, books = [], list[Book]\n"
-    )
-
-    def run(source: str) -> tuple[Any, str]:
-        capsys.readouterr()
-        done = loaded.run_cell(source)
-        told = capsys.readouterr()
-        return done, told.out + told.err
-
-    return run
+DEFINITIONS = (
+    "from dataclasses import dataclass\n"
+    "def look(place: str = 'here') -> str:\n    'Look.'\n    calls.append(place)\n    return 'seen ' + place\n"
+    "@dataclass\nclass Book:\n    title: str\n    year: int\n"
+    "calls, books = [], list[Book]\n"
+)
 
 
 def bodies(server: DemoServer) -> list[Any]:

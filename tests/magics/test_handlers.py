@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +13,15 @@ from nbresponses.client.lanes import Lane
 
 ROUNDS = '-p \'metadata={"demo_rounds": "5"}\''
 CUSTOM = '-p \'tools=[{"type": "custom", "name": "run_sql"}]\''
-
-
-@pytest.fixture
-def server() -> Iterator[DemoServer]:
-    with DemoServer(delay=0) as running:
-        yield running
-
-
-@pytest.fixture
-def cell(loaded: Any, server: DemoServer, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[[str], Any]:
-    """Runs a cell against the demo server; (its result, what was printed)."""
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    loaded.run_line_magic("config", "Responses.model = 'demo-echo'")
-    loaded.run_cell(
-        "got = []\n"
-        "def look(place: str = 'here') -> str:\n    'Look.'\n    got.append(place)\n"
-        "    if len(got) == 3:\n        raise KeyboardInterrupt\n    return 'seen ' + place\n"
-        "def sql(item):\n    got.append(item.input)\n    return '3 rows'\n"
-        "mine = {'run_sql': sql, 'mcp_approval_request': lambda item: item.name == 'lend_book',\n"
-        "        'apply_patch_call': lambda item: got.append(item.operation) or True,\n"
-        "        'shell_call': lambda item: got.append(item.action) or 'done'}\n"
-    )
-
-    def run(source: str) -> tuple[Any, str]:
-        capsys.readouterr()
-        done = loaded.run_cell(source)
-        told = capsys.readouterr()
-        return done, told.out + told.err
-
-    return run
+DEFINITIONS = (
+    "got = []\n"
+    "def look(place: str = 'here') -> str:\n    'Look.'\n    got.append(place)\n"
+    "    if len(got) == 3:\n        raise KeyboardInterrupt\n    return 'seen ' + place\n"
+    "def sql(item):\n    got.append(item.input)\n    return '3 rows'\n"
+    "mine = {'run_sql': sql, 'mcp_approval_request': lambda item: item.name == 'lend_book',\n"
+    "        'apply_patch_call': lambda item: got.append(item.operation) or True,\n"
+    "        'shell_call': lambda item: got.append(item.action) or 'done'}\n"
+)
 
 
 def bodies(server: DemoServer) -> list[Any]:
