@@ -1,5 +1,5 @@
 # make demo        a real %%responses cell against the embedded server: no key, no network
-# make test        the tests (under ten minutes)
+# make test        the tests (about twelve minutes on two cores)
 # make test-full   soaks, other people's servers, every Python that is there
 # make check       format, lint, types
 # make bench       measurements, side by side in one run
