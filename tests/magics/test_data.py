@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -93,12 +94,12 @@ def test_lanes_apart_and_together(loaded: Any) -> None:
     assert len(command(loaded, "df critic --frame lanes")) == 2, "a variable goes before a lane of its name"
 
 
-def test_files(answered: Any, tmp_path: Any) -> None:
+def test_files(answered: Any) -> None:
     capture = answered.user_ns["answer"].capture
     for name in ("one.jsonl", "two.jsonl"):
         capture.save(name)
     assert command(answered, "capture one.jsonl") == capture
-    assert command(answered, f"df {tmp_path}/work/one.jsonl").equals(capture.events())
+    assert command(answered, f"df {Path.cwd() / 'one.jsonl'}").equals(capture.events())
     assert command(answered, "df *.jsonl")["source"].unique().tolist() == ["one.jsonl", "two.jsonl"]
     many = command(answered, "capture *.jsonl")
     assert isinstance(many, Captures)
