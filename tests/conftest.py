@@ -8,6 +8,7 @@ they are left out, and skips it there too.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Callable
@@ -63,6 +64,19 @@ def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
         request.node.user_properties.append((TOLD, line))  # what a worker process hands to the one that prints
 
     return tell
+
+
+@pytest.fixture
+def names_a_test() -> Callable[[str], None]:
+    """Fails unless `folder/test_module.py::test_name`, below this folder, is there."""
+
+    def check(place: str) -> None:
+        module, _, name = place.partition("::")
+        tree = ast.parse((Path(__file__).parent / module).read_text(encoding="utf-8"))
+        found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert name in found, f"no {name} in {module}"
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -218,6 +218,20 @@ class LabPage(Watched):
     def end_kernel(self) -> None:
         self.page.evaluate(f"() => {_NOTEBOOK}.sessionContext.shutdown()")
 
+    def shows_the_whole_after_a_reload(self, cell: int, again: int, *, last: str) -> None:
+        """Reload the page while `cell` streams: it shows the answer to its `last` words, and so does `again`."""
+        self.start(cell)
+        self.wait_text(cell, "This demo")
+        self.save()
+        self.page.reload()
+        self.ready()
+        self.wait_text(cell, last)
+        self.page.wait_for_selector(".nbr[data-state=completed]")
+        self.run(again)
+        assert last in self.text(again)
+        self.run(cell)
+        self.page.wait_for_selector(".nbr", state="detached")
+
 
 @contextmanager
 def opened(browser: Browser, name: str, cells: Mapping[str, str], first: str) -> Iterator[LabPage]:

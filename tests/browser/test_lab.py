@@ -118,18 +118,7 @@ def test_the_toolbar_stops_too(lab: LabPage) -> None:
 
 
 def test_a_page_reloaded_in_mid_stream_shows_the_whole_answer(lab: LabPage) -> None:
-    cell = AT["reloaded"]
-    lab.start(cell)
-    lab.wait_text(cell, "This demo")
-    lab.save()
-    lab.page.reload()
-    lab.ready()
-    lab.wait_text(cell, "seventeen eighteen")
-    lab.page.wait_for_selector(".nbr[data-state=completed]")
-    lab.run(AT["shown again"])
-    assert "seventeen eighteen" in lab.text(AT["shown again"])
-    lab.run(cell)
-    lab.page.wait_for_selector(".nbr", state="detached")
+    lab.shows_the_whole_after_a_reload(AT["reloaded"], AT["shown again"], last="seventeen eighteen")
 
 
 def test_a_page_reloaded_beside_a_free_kernel_goes_on_to_the_end(lab: LabPage) -> None:

@@ -103,18 +103,7 @@ def test_it_stops_at_once_and_keeps_what_came(notebook: LabPage, by: str) -> Non
 
 
 def test_a_page_reloaded_in_mid_stream_shows_the_whole_answer(notebook: LabPage) -> None:
-    cell = AT["reloaded"]
-    notebook.start(cell)
-    notebook.wait_text(cell, "This demo")
-    notebook.save()
-    notebook.page.reload()
-    notebook.ready()
-    notebook.wait_text(cell, "fifteen sixteen")
-    notebook.page.wait_for_selector(".nbr[data-state=completed]")
-    notebook.run(AT["shown again"])
-    assert "fifteen sixteen" in notebook.text(AT["shown again"])
-    notebook.run(cell)
-    notebook.page.wait_for_selector(".nbr", state="detached")
+    notebook.shows_the_whole_after_a_reload(AT["reloaded"], AT["shown again"], last="fifteen sixteen")
 
 
 def test_the_saved_file_shows_the_answers_without_a_kernel(notebook: LabPage, shots: Path) -> None:

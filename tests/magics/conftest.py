@@ -48,6 +48,12 @@ def server() -> Iterator[DemoServer]:
 
 
 @pytest.fixture
+def bodies() -> Callable[[DemoServer], list[Any]]:
+    """What was posted to a demo server, in order."""
+    return lambda server: [request.body for request in server.requests if request.method == "POST" and request.body]
+
+
+@pytest.fixture
 def cell(
     loaded: Any, server: DemoServer, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> Callable[[str], Any]:

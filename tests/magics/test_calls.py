@@ -20,11 +20,7 @@ DEFINITIONS = (
 )
 
 
-def bodies(server: DemoServer) -> list[Any]:
-    return [request.body for request in server.requests if request.method == "POST" and request.body]
-
-
-def test_functions_are_called_and_their_calls_told(cell: Any, loaded: Any, server: DemoServer) -> None:
+def test_functions_are_called_and_their_calls_told(cell: Any, loaded: Any, server: DemoServer, bodies: Any) -> None:
     done, out = cell('%%responses -m demo-rounds --tools look -o run -p \'metadata={"demo_rounds": "2"}\'\nGo.')
     assert done.success, out
     assert len(loaded.user_ns["calls"]) == 2
@@ -77,7 +73,7 @@ def test_what_nobody_answers_is_named_and_not_run(cell: Any) -> None:
         ("--resume resp_1", "the cell below it stays empty"),
     ],
 )
-def test_mistakes_are_one_line(cell: Any, server: DemoServer, line: str, text: str) -> None:
+def test_mistakes_are_one_line(cell: Any, server: DemoServer, line: str, text: str, bodies: Any) -> None:
     done, out = cell(f"%%responses {line}\nGo.")
     assert isinstance(done.error_in_exec, UsageError)
     assert text in out
@@ -96,7 +92,7 @@ def test_an_answer_as_an_object(cell: Any, loaded: Any) -> None:
     assert "the model refused to answer" in out
 
 
-def test_pictures_and_files_go_along(cell: Any, loaded: Any, server: DemoServer) -> None:
+def test_pictures_and_files_go_along(cell: Any, loaded: Any, server: DemoServer, bodies: Any) -> None:
     Path("a.csv").write_text("a,b")
     loaded.run_cell("import numpy, pandas\npicture = numpy.zeros((2, 2))\nframe = pandas.DataFrame({'x': [1]})")
     done, out = cell("%%responses --image picture --file a.csv --file frame\nWhat is it?")
@@ -139,7 +135,7 @@ def test_an_interrupt_of_a_background_response(
         assert server.active
 
 
-def test_the_request_is_shown_with_its_tools_and_format(cell: Any, server: DemoServer) -> None:
+def test_the_request_is_shown_with_its_tools_and_format(cell: Any, server: DemoServer, bodies: Any) -> None:
     done, out = cell("%%responses -N --tools look --format Book\nGo.")
     assert done.success, out
     body = json.loads(out[out.index("{") :])

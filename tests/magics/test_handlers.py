@@ -24,11 +24,7 @@ DEFINITIONS = (
 )
 
 
-def bodies(server: DemoServer) -> list[Any]:
-    return [request.body for request in server.requests if request.method == "POST" and request.body]
-
-
-def test_a_custom_tool_goes_to_its_handler(cell: Any, loaded: Any, server: DemoServer) -> None:
+def test_a_custom_tool_goes_to_its_handler(cell: Any, loaded: Any, server: DemoServer, bodies: Any) -> None:
     done, out = cell(f"%%responses -m demo-tools --handlers mine -o run {CUSTOM}\nGo.")
     assert done.success, out
     assert loaded.user_ns["got"] == ["Go."]
@@ -38,7 +34,7 @@ def test_a_custom_tool_goes_to_its_handler(cell: Any, loaded: Any, server: DemoS
     assert (answer["type"], answer["output"]) == ("custom_tool_call_output", "3 rows")
 
 
-def test_an_approval_goes_to_its_handler(cell: Any, server: DemoServer) -> None:
+def test_an_approval_goes_to_its_handler(cell: Any, server: DemoServer, bodies: Any) -> None:
     done, out = cell("%%responses -m demo-mcp --handlers mine\nLend it.")
     assert done.success, out
     assert "the book is yours" in out
